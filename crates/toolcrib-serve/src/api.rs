@@ -12,6 +12,7 @@ mod config_source;
 mod context;
 mod doctor;
 mod event_feed;
+mod event_name;
 mod events;
 mod execute;
 mod export;
@@ -40,8 +41,8 @@ use std::sync::Arc;
 use axum::Router;
 
 pub use backend::{
-    Backend, ChangedCall, ChangedCallList, ChangesScope, RestoredFile, RulesChanged, TaskSummary,
-    UndoReport, WantedChanges,
+    Backend, ChangedCall, ChangedCallList, ChangesScope, RestoredFile, RulesChanged, TaskState,
+    TaskSummary, UndoReport, WantedChanges,
 };
 pub use config_source::{
     ChangedValue, ConfigChanged, ConfigError, ConfigErrorKind, LiveConfig, SettingsReport,
@@ -56,6 +57,7 @@ pub use full_outcome::{
 use operation::Operation;
 pub use running_calls::RunningCalls;
 pub use statistics_source::{ReportError, ReportKind, Statistics};
+pub use tools::CONTRACT_CATALOGUE;
 
 /// Every operation of the API.
 fn operations() -> Vec<Operation> {

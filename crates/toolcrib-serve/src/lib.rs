@@ -23,12 +23,12 @@ mod token_bucket;
 mod viewer;
 
 pub use api::{
-    Api, ApiPorts, Backend, ChangedCall, ChangedCallList, ChangedValue, ChangesScope, CommandPlace,
-    ConfigChanged, ConfigError, ConfigErrorKind, DifferenceLine, EventFeed, FileDifference,
-    FullError, FullOutcome, LineKind, LiveConfig, PlannedEdit, ReportError, ReportKind,
-    RestoredFile, RulesChanged, RunningCalls, SettingsReport, SettingsState, ShownChange,
-    Statistics, TaskSummary, TextDifference, ToolConfig, ToolConfigChange, UndoReport, Wanted,
-    WantedChanges, routes,
+    Api, ApiPorts, Backend, CONTRACT_CATALOGUE, ChangedCall, ChangedCallList, ChangedValue,
+    ChangesScope, CommandPlace, ConfigChanged, ConfigError, ConfigErrorKind, DifferenceLine,
+    EventFeed, FileDifference, FullError, FullOutcome, LineKind, LiveConfig, PlannedEdit,
+    ReportError, ReportKind, RestoredFile, RulesChanged, RunningCalls, SettingsReport,
+    SettingsState, ShownChange, Statistics, TaskState, TaskSummary, TextDifference, ToolConfig,
+    ToolConfigChange, UndoReport, Wanted, WantedChanges, routes,
 };
 pub use body::JsonBody;
 pub use config::{ConnectionBounds, ListenAddress, RequestBounds, RequestRate, ServerConfig};

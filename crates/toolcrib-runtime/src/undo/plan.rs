@@ -1,5 +1,7 @@
 //! Restores what a call changed: all of it or nothing, and nothing that changed since.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use toolcrib_core::change::{Expected, PutBack, Restore, UndoLog};
 use toolcrib_core::{CallId, Change, ChangeKind, Doubt, ErrorKind, Image, ToolError};
 
@@ -24,7 +26,8 @@ pub struct Restored {
 }
 
 /// What undo does to a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum UndoAction {
     /// The old content is back.
     Restored,

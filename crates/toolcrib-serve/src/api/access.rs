@@ -1,7 +1,7 @@
 //! Which role may do what.
 
 use axum::http::StatusCode;
-use toolcrib_core::{Caller, Role};
+use toolcrib_core::{Caller, Principal, Role};
 
 use crate::reply::ApiError;
 
@@ -55,5 +55,54 @@ impl AccessRight {
             roles.join("` or `")
         );
         Err(ApiError::new(StatusCode::FORBIDDEN, "role_not_allowed", message))
+    }
+}
+
+/// Whose calls and commands a caller sees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Visibility {
+    /// Those of everybody, because the role reads the record.
+    Everybody,
+    /// Only its own.
+    Own(Principal),
+}
+
+impl Visibility {
+    pub(super) fn of(caller: &Caller) -> Self {
+        match AccessRight::Inspect.check(caller) {
+            Ok(()) => Self::Everybody,
+            Err(_) => Self::Own(caller.principal.clone()),
+        }
+    }
+
+    /// Whether the caller sees what belongs to `owner`. Without an owner, it belongs to the user at a terminal.
+    pub(super) fn includes(&self, owner: Option<&Principal>) -> bool {
+        match self {
+            Self::Everybody => true,
+            Self::Own(own) => owner == Some(own),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use toolcrib_core::Door;
+
+    use super::*;
+
+    #[test]
+    fn agents_see_what_is_their_own_and_others_see_everything() {
+        let principal = |name: &str, role| Principal { name: name.to_owned(), role };
+        let seen = |role: Role, owner: Option<&Principal>| {
+            let caller =
+                Caller { principal: principal("ci", role), door: Door::Http, client: None };
+            Visibility::of(&caller).includes(owner)
+        };
+        let (own, other) = (principal("ci", Role::Agent), principal("other", Role::Agent));
+        assert!(seen(Role::Agent, Some(&own)));
+        assert!(!seen(Role::Agent, Some(&other)) && !seen(Role::Agent, None));
+        for role in [Role::Approver, Role::Admin] {
+            assert!(seen(role, Some(&own)) && seen(role, Some(&other)) && seen(role, None));
+        }
     }
 }

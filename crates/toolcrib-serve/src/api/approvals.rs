@@ -283,5 +283,5 @@ fn failure(id: &str, err: ApprovalError) -> ApiError {
 
 fn unreadable(err: &std::io::Error) -> ApiError {
     let message = format!("the approvals cannot be read: {err}");
-    ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", message)
+    ApiError::unavailable(message)
 }

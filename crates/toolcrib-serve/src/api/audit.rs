@@ -226,5 +226,5 @@ pub(super) async fn read<T: Send + 'static>(
 
 fn unreadable(err: &io::Error) -> ApiError {
     let message = format!("the record cannot be read: {err}");
-    ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", message)
+    ApiError::unavailable(message)
 }

@@ -9,7 +9,7 @@ use toolcrib_core::approval::KeptOutcome;
 use toolcrib_core::command::{End, Excerpt, Lines, Stream};
 use toolcrib_core::{CallId, Caller, Change, Outcome, Principal, ToolError, ToolName};
 use toolcrib_runtime::Preview;
-use toolcrib_runtime::undo::UndoScope;
+use toolcrib_runtime::undo::{UndoAction, UndoScope};
 
 use super::full_outcome::{FileDifference, FullOutcome, PlannedEdit};
 
@@ -136,8 +136,8 @@ pub struct RestoredFile {
     pub root: String,
     /// The path below its root.
     pub path: String,
-    /// `restored`, `removed`, `unchanged` or `kept`.
-    pub action: String,
+    /// What was done to it.
+    pub action: UndoAction,
 }
 
 /// Rules that were added or removed.
@@ -160,8 +160,20 @@ pub struct TaskSummary {
     pub started: String,
     /// Whose command it is. Without one, it is that of the user at a terminal.
     pub principal: Option<Principal>,
-    /// `running`, `ended`, or `lost` if the process that ran it is gone.
-    pub status: String,
+    /// Whether it runs.
+    pub status: TaskState,
     /// How it ended.
     pub end: Option<End>,
+}
+
+/// Whether a command runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskState {
+    /// It runs.
+    Running,
+    /// It has ended.
+    Ended,
+    /// The process that ran it is gone.
+    Lost,
 }

@@ -12,7 +12,7 @@ use toolcrib_core::approval::ApprovalAnswer;
 use toolcrib_core::{Caller, Cancel, Principal, Role, ToolName};
 use toolcrib_ledger::CallHistory;
 
-use super::access::AccessRight;
+use super::access::{AccessRight, Visibility};
 use super::audit::find_call;
 use super::context::Api;
 use super::json_reply::{JsonReply, Reply};
@@ -81,10 +81,10 @@ impl CallStatus {
     }
 }
 
-/// Whether a call is a principal's own, by the record.
-pub(super) fn is_of(history: &CallHistory, principal: &Principal) -> bool {
+/// Returns who made a call, by the record.
+pub(super) fn owner_of(history: &CallHistory) -> Option<Principal> {
     let asked = history.first().and_then(|entry| entry.call.caller.to_caller());
-    asked.is_some_and(|caller| caller.principal == *principal)
+    asked.map(|caller| caller.principal)
 }
 
 /// Returns the history of a call that a caller may see: its own, or any for a role that reads the record.
@@ -94,10 +94,8 @@ pub(super) async fn visible_call(
     id: &str,
 ) -> Result<CallHistory, ApiError> {
     let history = find_call(Arc::clone(api), id).await.map_err(|_| unknown(id))?;
-    if !is_of(&history, &caller.principal) {
-        AccessRight::Inspect.check(caller).map_err(|_| unknown(id))?;
-    }
-    Ok(history)
+    let is_visible = Visibility::of(caller).includes(owner_of(&history).as_ref());
+    if is_visible { Ok(history) } else { Err(unknown(id)) }
 }
 
 /// Shows a call: its status, and the outcome of one that was parked.
@@ -116,10 +114,11 @@ async fn show(
         let history = visible_call(&api, &caller, &id).await?;
         return JsonReply::ok(&CallStatus::of(&id, history.outcome().as_str()));
     };
-    let is_own = pending.caller.principal == caller.principal;
-    if !is_own {
-        AccessRight::Inspect.check(&caller).map_err(|_| unknown(&id))?;
+    let owner = &pending.caller.principal;
+    if !Visibility::of(&caller).includes(Some(owner)) {
+        return Err(unknown(&id));
     }
+    let is_own = *owner == caller.principal;
     // Only the one who asked sees the reply with what may be secret in it.
     let shown = |reply: Value| if is_own { reply } else { api.redactor.clean_json(&reply) };
     let status = store.status(&pending, api.answers.clock.now()).map_err(|err| unreadable(&err))?;
@@ -166,5 +165,5 @@ fn unknown(id: &str) -> ApiError {
 
 fn unreadable(err: &std::io::Error) -> ApiError {
     let message = format!("the state of the call cannot be read: {err}");
-    ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", message)
+    ApiError::unavailable(message)
 }

@@ -130,11 +130,15 @@ async fn changed(
 }
 
 fn refusal(error: ConfigError) -> ApiError {
-    let (status, code) = match error.kind {
-        ConfigErrorKind::Invalid => (StatusCode::UNPROCESSABLE_ENTITY, "invalid_settings"),
-        ConfigErrorKind::WrongFiles => (StatusCode::CONFLICT, "settings_files_wrong"),
-        ConfigErrorKind::Overridden => (StatusCode::CONFLICT, "overridden"),
-        ConfigErrorKind::Unavailable => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
+    let ConfigError { kind, message, errors } = error;
+    let conflict = |code, message| ApiError::new(StatusCode::CONFLICT, code, message);
+    let refused = match kind {
+        ConfigErrorKind::Invalid => {
+            ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_settings", message)
+        }
+        ConfigErrorKind::WrongFiles => conflict("settings_files_wrong", message),
+        ConfigErrorKind::Overridden => conflict("overridden", message),
+        ConfigErrorKind::Unavailable => ApiError::unavailable(message),
     };
-    ApiError::new(status, code, error.message).field("errors", error.errors)
+    refused.field("errors", errors)
 }

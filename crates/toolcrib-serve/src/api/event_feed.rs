@@ -13,9 +13,9 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::{broadcast, watch};
 use toolcrib_core::{Principal, ToolName};
-use toolcrib_ledger::{
-    Act, EventKind, RecordEntry, RecordTail, StateFolder, entries_around, record_length,
-};
+use toolcrib_ledger::{RecordEntry, RecordTail, StateFolder, entries_around, record_length};
+
+use super::event_name;
 
 /// How often the record is looked at for new lines.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
@@ -53,6 +53,9 @@ pub(super) struct RecordedEvent {
     pub(super) rule: Option<String>,
     #[serde(flatten)]
     pub(super) end: EventEnd,
+    /// Who sees it, besides those who see everything.
+    #[serde(skip)]
+    pub(super) owner: Option<Principal>,
 }
 
 /// How a call ended, and anything else about an event.
@@ -180,11 +183,12 @@ impl RecordedEvent {
         let tool = entry.tool();
         Self {
             seq: entry.seq,
-            event: event_name(entry),
+            event: event_name::of(entry),
             at: format!("{:.3}", entry.at),
             call: text(&entry.call.id),
             tool: (!tool.is_empty()).then_some(tool),
             session: text(&entry.call.conversation),
+            owner: principal.cloned(),
             principal: principal.map(|it| it.name.clone()),
             role: principal.map(|it| it.role.as_str().to_owned()),
             decision: entry.decision.verdict.as_deref().map(str::to_owned),
@@ -197,17 +201,4 @@ impl RecordedEvent {
             },
         }
     }
-}
-
-/// Returns what happened, as readers name it.
-fn event_name(entry: &RecordEntry<'_>) -> String {
-    let what = match &entry.event {
-        EventKind::Waits => "waiting",
-        event => event.as_str(),
-    };
-    let subject = match &entry.act {
-        Act::ToolCall => "call",
-        act => act.as_str(),
-    };
-    format!("{subject}.{what}")
 }

@@ -16,9 +16,9 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, mpsc};
 use tokio::time::{Instant, interval_at};
-use toolcrib_core::{Caller, Principal};
+use toolcrib_core::Caller;
 
-use super::access::AccessRight;
+use super::access::{AccessRight, Visibility};
 use super::approvals::waiting_count;
 use super::blocking::blocking;
 use super::context::Api;
@@ -66,7 +66,7 @@ struct Health {
 struct Reader {
     query: EventsQuery,
     /// An agent hears of its own calls only.
-    only: Option<Principal>,
+    visibility: Visibility,
 }
 
 impl Reader {
@@ -81,11 +81,7 @@ impl Reader {
             event.tool.as_ref().is_some_and(|it| *it == **tool || it.last_part() == tool)
         });
         let has_session = session.is_none() || event.session == *session;
-        let is_own = self.only.as_ref().is_none_or(|only| {
-            event.principal.as_deref() == Some(&only.name)
-                && event.role.as_deref() == Some(only.role.as_str())
-        });
-        has_name && has_tool && has_session && is_own
+        has_name && has_tool && has_session && self.visibility.includes(event.owner.as_ref())
     }
 
     fn wants_health(&self) -> bool {
@@ -101,13 +97,12 @@ async fn events(
     QueryFields(query): QueryFields<EventsQuery>,
 ) -> Result<Response, ApiError> {
     let after = last_event(&headers)?.or(query.after);
-    let only = AccessRight::Inspect.check(&caller).is_err().then(|| caller.principal.clone());
-    let reader = Reader { query, only };
+    let reader = Reader { query, visibility: Visibility::of(&caller) };
     let feed = Arc::clone(&api.events);
     let subscribed = blocking(move || feed.subscribe()).await?;
     let (live, last) = subscribed.map_err(|err| {
         let message = format!("the record cannot be read: {err}");
-        ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", message)
+        ApiError::unavailable(message)
     })?;
     let from = after.map_or(Start::Now(last), Start::After);
     let (sender, body) = stream_body();
@@ -211,12 +206,13 @@ async fn replay(
 
 /// Tells a reader how the server does. An agent is told only that the connection lives.
 async fn tell_health(api: &Arc<Api>, reader: &Reader, sender: &mpsc::Sender<Bytes>) -> Option<()> {
-    let part = if reader.only.is_some() {
-        Bytes::from_static(b": alive\n\n")
-    } else {
-        let shared = Arc::clone(api);
-        let waiting = blocking(move || waiting_count(&shared)).await.ok()?;
-        frame(None, "health", &Health { running: api.running.count(), waiting })
+    let part = match reader.visibility {
+        Visibility::Own(_) => Bytes::from_static(b": alive\n\n"),
+        Visibility::Everybody => {
+            let shared = Arc::clone(api);
+            let waiting = blocking(move || waiting_count(&shared)).await.ok()?;
+            frame(None, "health", &Health { running: api.running.count(), waiting })
+        }
     };
     sender.send(part).await.ok()
 }

@@ -57,6 +57,7 @@ pub(super) fn operations() -> Vec<Operation> {
 
 fn with_failures(operation: Operation) -> Operation {
     operation
+        .makes_calls()
         .body::<ExecuteBody>()
         .replies::<Value>()
         .fails(StatusCode::FORBIDDEN, "Policy refuses the call, or it waits for approval.")
@@ -215,7 +216,7 @@ fn replayed(api: &Api, key: &str, call: &Call) -> Result<Option<JsonReply>, ApiE
     let state = api.keys.take(key, call).map_err(|err| {
         let message =
             format!("the idempotency key cannot be stored, so the call was not run: {err}");
-        ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", message)
+        ApiError::unavailable(message)
     })?;
     let refused = |code, message| ApiError::new(StatusCode::CONFLICT, code, message);
     match state {
@@ -309,7 +310,7 @@ async fn outcome_once(
     let store = &api.answers.store;
     let failed = |err: std::io::Error| {
         let message = format!("the state of {id} cannot be read: {err}");
-        ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", message)
+        ApiError::unavailable(message)
     };
     if let Some(outcome) = store.outcome(id).map_err(failed)? {
         if !store.mark_told(id).map_err(failed)? {

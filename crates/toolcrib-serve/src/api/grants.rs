@@ -81,5 +81,5 @@ async fn revoke(
 }
 
 fn unusable(err: &GrantError) -> ApiError {
-    ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", err.message.clone())
+    ApiError::unavailable(err.message.clone())
 }

@@ -39,8 +39,9 @@ const BODY_FAILURES: [(StatusCode, &str); 3] = [
 /// The parts of the specification that do not depend on the tools on offer.
 struct Specification {
     paths: Map<String, Value>,
-    /// The operation that executes a tool, as every tool has it.
+    /// The operation that executes a tool, as every tool has it, and its path.
     execute: Value,
+    execute_path: &'static str,
 }
 
 /// Returns the operation that serves the specification of `others` and of itself.
@@ -52,8 +53,10 @@ pub(super) fn operation(others: &[Operation]) -> Operation {
         let methods = paths.entry(it.path).or_insert_with(|| json!({}));
         methods[it.method.as_str()] = described(it);
     }
-    let execute = paths["/api/tools/execute/{tool}"]["post"].clone();
-    let specification = Arc::new(Specification { paths, execute });
+    // The first one: it takes the name of a tool, as it is served.
+    let execute = others.iter().find(|it| it.makes_calls);
+    let (execute, execute_path) = execute.map(|it| (described(it), it.path)).unwrap_or_default();
+    let specification = Arc::new(Specification { paths, execute, execute_path });
     let handler = async move |State(api): State<Arc<Api>>, query: QueryFields<ToolsetQuery>| {
         let (own, others) = query.0.offers(&api)?;
         JsonReply::ok(&specification.document(own.iter().chain(&others)))
@@ -78,7 +81,7 @@ impl Specification {
     fn document<'o>(&self, offers: impl Iterator<Item = &'o Offer>) -> Value {
         let mut paths = self.paths.clone();
         for offer in offers {
-            let path = format!("/api/tools/execute/{}", served_name(offer));
+            let path = self.execute_path.replace("{tool}", &served_name(offer));
             paths.insert(path, json!({"post": self.described_tool(offer)}));
         }
         json!({
@@ -197,7 +200,7 @@ fn parameters(operation: &Operation, example: &Value) -> Vec<Value> {
         }
         parameter
     }));
-    if operation.id.starts_with("execute") {
+    if operation.makes_calls {
         let header = |name: &str, schema: Value, description: &str| json!({"name": name, "in": "header", "description": description, "schema": schema});
         all.push(header(
             "Idempotency-Key",

@@ -59,6 +59,8 @@ pub(super) struct Operation {
     pub(super) media_type: &'static str,
     /// How it fails beside the ways in which every operation can, each with the sentence about when.
     pub(super) failures: Vec<(StatusCode, &'static str)>,
+    /// Whether it makes a call of a tool.
+    pub(super) makes_calls: bool,
     handler: MethodRouter<Arc<Api>>,
 }
 
@@ -104,6 +106,7 @@ impl Operation {
             reply: None,
             media_type: "application/json",
             failures: Vec::new(),
+            makes_calls: false,
             handler,
         }
     }
@@ -135,6 +138,12 @@ impl Operation {
     /// Says that the reply is no JSON.
     pub(super) fn replies_as(mut self, media_type: &'static str) -> Self {
         self.media_type = media_type;
+        self
+    }
+
+    /// Says that the operation makes a call of the tool that its path names.
+    pub(super) fn makes_calls(mut self) -> Self {
+        self.makes_calls = true;
         self
     }
 

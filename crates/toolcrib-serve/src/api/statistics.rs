@@ -172,7 +172,7 @@ fn reply(report: Result<impl Serialize, ReportError>) -> Reply {
             let status = match err {
                 ReportError::NotFound(_) | ReportError::NeverCalled(_) => StatusCode::NOT_FOUND,
                 ReportError::Ambiguous(_) => StatusCode::BAD_REQUEST,
-                ReportError::Unreadable(_) => StatusCode::SERVICE_UNAVAILABLE,
+                ReportError::Unreadable(message) => return Err(ApiError::unavailable(message)),
             };
             Err(ApiError::new(status, err.code(), err.message()))
         }

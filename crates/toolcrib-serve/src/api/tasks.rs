@@ -11,10 +11,10 @@ use toolcrib_core::command::{Lines, Stream};
 use toolcrib_core::schema::Within;
 use toolcrib_core::{Caller, Role};
 
-use super::access::AccessRight;
-use super::backend::TaskSummary;
+use super::access::{AccessRight, Visibility};
+use super::backend::{TaskState, TaskSummary};
 use super::blocking::blocking;
-use super::calls::{is_of, visible_call};
+use super::calls::{owner_of, visible_call};
 use super::context::Api;
 use super::fields::QueryFields;
 use super::json_reply::{JsonReply, Reply};
@@ -127,7 +127,7 @@ async fn list(
 ) -> Reply {
     let mut tasks = visible_tasks(&api, &caller).await?;
     if query.running == Some(true) {
-        tasks.retain(|task| task.status == "running");
+        tasks.retain(|task| task.status == TaskState::Running);
     }
     tasks.truncate(query.limit.map_or(100, Within::get) as usize);
     JsonReply::redacted(&api.redactor, &TaskList { ok: true, count: tasks.len(), tasks })
@@ -169,7 +169,7 @@ async fn read(
     QueryFields(query): QueryFields<OutputQuery>,
 ) -> Reply {
     let history = visible_call(&api, &caller, &call).await?;
-    let is_own = is_of(&history, &caller.principal);
+    let is_own = owner_of(&history).as_ref() == Some(&caller.principal);
     let stream = match query.stream {
         Some(StreamName::Stderr) => Stream::Stderr,
         Some(StreamName::Stdout) | None => Stream::Stdout,
@@ -203,9 +203,8 @@ async fn read(
 async fn visible_tasks(api: &Arc<Api>, caller: &Caller) -> Result<Vec<TaskSummary>, ApiError> {
     let backend = Arc::clone(&api.ports.backend);
     let mut tasks = blocking(move || backend.tasks()).await?;
-    if AccessRight::Inspect.check(caller).is_err() {
-        tasks.retain(|task| task.principal.as_ref() == Some(&caller.principal));
-    }
+    let visibility = Visibility::of(caller);
+    tasks.retain(|task| visibility.includes(task.principal.as_ref()));
     Ok(tasks)
 }
 

@@ -19,7 +19,7 @@ use super::operation::Operation;
 use crate::reply::ApiError;
 
 /// The catalogue whose contract this API is. Its tools have bare names here.
-pub(super) const CONTRACT_CATALOGUE: &str = "forgekeeper";
+pub const CONTRACT_CATALOGUE: &str = "forgekeeper";
 
 /// The operations about the tools on offer.
 pub(super) fn operations() -> Vec<Operation> {

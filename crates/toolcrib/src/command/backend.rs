@@ -11,7 +11,7 @@ use toolcrib_runtime::Preview;
 use toolcrib_runtime::undo::{Restored, UndoScope};
 use toolcrib_serve::{
     Backend, ChangedCallList, FileDifference, FullOutcome, PlannedEdit, RestoredFile, RulesChanged,
-    TaskSummary, UndoReport, WantedChanges,
+    TaskState, TaskSummary, UndoReport, WantedChanges,
 };
 
 use super::difference;
@@ -110,11 +110,8 @@ impl Backend for ServerBackend {
             err.hint = err.hint.as_deref().map(undo::over_http);
             err
         })?;
-        let file = |one: Restored| RestoredFile {
-            root: one.root,
-            path: one.path,
-            action: one.action.as_str().to_owned(),
-        };
+        let file =
+            |one: Restored| RestoredFile { root: one.root, path: one.path, action: one.action };
         let files = restored.into_iter().map(file).collect();
         let has_other_changes = undo::has_other_changes(&self.crib, call);
         Ok(UndoReport { undone: call.to_owned(), by, files, has_other_changes })
@@ -140,7 +137,7 @@ impl Backend for ServerBackend {
         if let Some(was_running) = self.crib.sandbox().kill_task(id) {
             return Ok(was_running);
         }
-        if self.tasks().iter().any(|task| task.id == id && task.status == "running") {
+        if self.tasks().iter().any(|task| task.id == id && task.status == TaskState::Running) {
             let message =
                 format!("the task {id} runs in another process, and only that process can end it");
             return Err(ToolError::new(ErrorKind::Unavailable, message));
@@ -172,11 +169,11 @@ fn unreadable_journal(err: &std::io::Error) -> ToolError {
 fn task_summary(saved: SavedCommand) -> Option<TaskSummary> {
     let SavedCommand { call, command, started, principal, status, .. } = saved;
     let (status, end) = match status? {
-        TaskStatus::Running => ("running", None),
-        TaskStatus::Ended(end) => ("ended", Some(end)),
-        TaskStatus::Lost => ("lost", None),
+        TaskStatus::Running => (TaskState::Running, None),
+        TaskStatus::Ended(end) => (TaskState::Ended, Some(end)),
+        TaskStatus::Lost => (TaskState::Lost, None),
     };
-    Some(TaskSummary { id: call, command, started, principal, status: status.to_owned(), end })
+    Some(TaskSummary { id: call, command, started, principal, status, end })
 }
 
 /// Returns a change of the rules, or the error that every door tells.

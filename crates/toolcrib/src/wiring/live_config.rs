@@ -6,8 +6,8 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 use toolcrib_core::{Principal, escape};
 use toolcrib_serve::{
-    ChangedValue, ConfigChanged, ConfigError, ConfigErrorKind, LiveConfig, SettingsReport,
-    ToolConfig, ToolConfigChange, Wanted,
+    CONTRACT_CATALOGUE, ChangedValue, ConfigChanged, ConfigError, ConfigErrorKind, LiveConfig,
+    SettingsReport, ToolConfig, ToolConfigChange, Wanted,
 };
 use toolcrib_tools::CATALOGUES;
 
@@ -15,19 +15,58 @@ use super::live_settings::{ChangedBy, LiveSettings, PreparedSettings, changed_va
 use crate::error::CliError;
 use crate::settings::{FileEdit, Origin, Setting, SettingKind, Settings, checked_value, table};
 
-/// The catalogue whose contract the tool configuration is.
-const CONTRACT_CATALOGUE: &str = "forgekeeper";
+/// A field of the tool configuration.
+struct ConfigField {
+    name: &'static str,
+    /// The name of its setting.
+    setting: &'static str,
+    /// Returns what a change wants of it.
+    wanted: fn(&ToolConfigChange) -> Option<Value>,
+}
 
-/// The fields of the tool configuration, each with the name of its setting.
-const FIELDS: [(&str, &str); 7] = [
-    ("enabled", table::TOOLS_ENABLED.setting.name),
-    ("allowlist", table::FORGEKEEPER_ALLOW.setting.name),
-    ("sandboxRoot", table::FORGEKEEPER_ROOT.setting.name),
-    ("maxReadBytes", table::FORGEKEEPER_MAX_READ_BYTES.setting.name),
-    ("maxWriteBytes", table::FORGEKEEPER_MAX_WRITE_BYTES.setting.name),
-    ("powershellEnabled", table::FORGEKEEPER_POWERSHELL.setting.name),
-    ("bashEnabled", table::FORGEKEEPER_BASH.setting.name),
+/// The fields of the tool configuration that have a setting.
+const FIELDS: [ConfigField; 7] = [
+    ConfigField {
+        name: "enabled",
+        setting: table::TOOLS_ENABLED.setting.name,
+        wanted: |change| value(&change.enabled),
+    },
+    ConfigField {
+        name: "allowlist",
+        setting: table::FORGEKEEPER_ALLOW.setting.name,
+        wanted: |change| value(&change.allowlist),
+    },
+    ConfigField {
+        name: "sandboxRoot",
+        setting: table::FORGEKEEPER_ROOT.setting.name,
+        wanted: |change| value(&change.sandbox_root),
+    },
+    ConfigField {
+        name: "maxReadBytes",
+        setting: table::FORGEKEEPER_MAX_READ_BYTES.setting.name,
+        wanted: |change| value(&change.max_read_bytes),
+    },
+    ConfigField {
+        name: "maxWriteBytes",
+        setting: table::FORGEKEEPER_MAX_WRITE_BYTES.setting.name,
+        wanted: |change| value(&change.max_write_bytes),
+    },
+    ConfigField {
+        name: "powershellEnabled",
+        setting: table::FORGEKEEPER_POWERSHELL.setting.name,
+        wanted: |change| value(&change.powershell_enabled),
+    },
+    ConfigField {
+        name: "bashEnabled",
+        setting: table::FORGEKEEPER_BASH.setting.name,
+        wanted: |change| value(&change.bash_enabled),
+    },
 ];
+
+/// Returns the name of the field that a setting has in the tool configuration.
+fn field_of(setting: &str) -> Option<&'static str> {
+    FIELDS.iter().find(|field| field.setting == setting).map(|field| field.name)
+}
 
 /// A setting that somebody wants to change.
 struct WantedSetting {
@@ -152,9 +191,8 @@ impl LiveSettings {
 
     /// Returns what a change does.
     fn changed(&self, prepared: &PreparedSettings) -> ConfigChanged {
-        let field_of = |setting: &str| FIELDS.iter().find(|field| field.1 == setting);
         let changed = prepared.changes.iter().map(changed_value).map(|value| ChangedValue {
-            field: field_of(&value.setting).map(|field| field.0.to_owned()),
+            field: field_of(&value.setting).map(str::to_owned),
             ..value
         });
         ConfigChanged {
@@ -185,8 +223,7 @@ impl LiveSettings {
                 Origin::Environment(_) | Origin::Flag(_) => true,
             };
             let is_other = value.as_ref() != Some(held);
-            let name = FIELDS.iter().find(|field| field.1 == setting.name);
-            let name = name.map_or(setting.name, |field| field.0);
+            let name = field_of(setting.name).unwrap_or(setting.name);
             (decides && is_other).then(|| format!("`{name}` is {held}, as set by {origin}"))
         });
         let overridden: Vec<String> = overridden.collect();
@@ -228,17 +265,7 @@ fn settings_of(
             "`httpFetchEnabled` cannot be true: there is no tool `http_fetch` yet".to_owned(),
         );
     }
-    let values = [
-        value(&change.enabled),
-        value(&change.allowlist),
-        value(&change.sandbox_root),
-        value(&change.max_read_bytes),
-        value(&change.max_write_bytes),
-        value(&change.powershell_enabled),
-        value(&change.bash_enabled),
-    ];
-    let named = FIELDS.iter().zip(values);
-    let named = named.filter_map(|((_, setting), value)| Some((*setting, value?)));
+    let named = FIELDS.iter().filter_map(|field| Some((field.setting, (field.wanted)(change)?)));
     match checked(named) {
         Ok(wanted) if errors.is_empty() => Ok(wanted),
         Ok(_) => Err(invalid(errors)),
@@ -266,8 +293,8 @@ fn checked<'a>(
     for (name, value) in values {
         match wanted_setting(name, value) {
             Ok(setting) => wanted.push(setting),
-            Err(err) => errors.push(match FIELDS.iter().find(|(_, setting)| *setting == name) {
-                Some((field, _)) => format!("`{field}`: {err}"),
+            Err(err) => errors.push(match field_of(name) {
+                Some(field) => format!("`{field}`: {err}"),
                 None => err.to_string(),
             }),
         }

@@ -112,7 +112,7 @@ fn a_change_holds_for_the_very_next_call_and_is_recorded() {
     let notes = scratch.record().into_iter().filter(|it| it["act"] == "settings").count();
     assert_eq!(notes, 2);
     // The record has a line of its own only for the settings that the server began with.
-    let lines = scratch.record();
+    let lines = scratch.whole_record();
     assert_eq!(lines.iter().filter(|it| it["event"] == "settings").count(), 1);
     let last = lines.iter().rfind(|it| it["act"] == "settings").unwrap();
     assert_eq!(last["detail"]["settings"]["forgekeeper.max_read_bytes"]["value"], 131_072);
@@ -478,7 +478,7 @@ fn an_error_in_the_projects_files_does_not_keep_the_operator_from_changes() {
     let (agent, admin) = (server.token("agent"), server.token("admin"));
     let time = || server.execute(&agent, "get_time", json!({})).0;
     assert_eq!((&config(&server, &agent)["maxWriteBytes"], time()), (&3.into(), 403));
-    for (file, wrong) in [("config.toml", "mode = \"loose\"\n"), ("rules.toml", "[[rule]]\n")] {
+    for (file, wrong) in [("rules.toml", "[[rule]]\n"), ("config.toml", "mode = \"loose\"\n")] {
         scratch.put(&format!(".toolcrib/{file}"), wrong);
         wait_until(|| state(&server)["errors"].to_string().contains(file));
     }

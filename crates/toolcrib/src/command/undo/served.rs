@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::json;
 use toolcrib_core::ErrorKind;
-use toolcrib_runtime::undo::{Restored, UndoAction};
+use toolcrib_runtime::undo::Restored;
 use toolcrib_serve::{ChangedCallList, RestoredFile, UndoReport};
 
 use super::changed_calls;
@@ -83,7 +83,5 @@ fn failure(reply: &ServerReply) -> Option<(ErrorKind, FailedUndo)> {
 }
 
 fn restored(file: RestoredFile) -> Restored {
-    let all = [UndoAction::Restored, UndoAction::Removed, UndoAction::Unchanged];
-    let known = all.into_iter().find(|action| action.as_str() == file.action);
-    Restored { root: file.root, path: file.path, action: known.unwrap_or(UndoAction::Kept) }
+    Restored { root: file.root, path: file.path, action: file.action }
 }
