@@ -79,10 +79,9 @@ pub struct Preview {
 }
 
 /// How far a call got without a person.
-#[expect(clippy::large_enum_variant, reason = "made and taken apart at once")]
 enum Progress {
     Ran(Value),
-    Waits(Decided, Question),
+    Waits(Box<(Decided, Question)>),
 }
 
 impl Runtime {
@@ -92,7 +91,8 @@ impl Runtime {
         let (outcome, changed) = self.call_unchanged(call, None, &cancel).await;
         match changed {
             None => outcome,
-            Some(changed) => self.call_changed(changed, &cancel).await,
+            // Kept out of the future of every call, which is moved around.
+            Some(changed) => Box::pin(self.call_changed(changed, &cancel)).await,
         }
     }
 
@@ -189,23 +189,37 @@ impl Runtime {
         waited: &mut Duration,
     ) -> Result<Value, ToolError> {
         let allowance = allowance(&scope.offer, place, cancel, &*self.recorder);
-        let (decided, question) = match advance(&allowance, Asked(scope)).await? {
-            Progress::Ran(reply) => return Ok(reply),
-            Progress::Waits(decided, question) => (decided, question),
-        };
+        match advance(&allowance, Asked(scope)).await? {
+            Progress::Ran(reply) => Ok(reply),
+            // Kept out of the future of every call, which is moved around.
+            Progress::Waits(waits) => {
+                let (decided, question) = *waits;
+                Box::pin(self.ask_and_run(&allowance, decided, question, waited)).await
+            }
+        }
+    }
+
+    /// Asks a person about a call, and runs it if they approve. `waited` is how long they took to answer.
+    async fn ask_and_run(
+        &self,
+        allowance: &Allowance<'_>,
+        decided: Decided,
+        question: Question,
+        waited: &mut Duration,
+    ) -> Result<Value, ToolError> {
         // The plan may have been ready only after the deadline.
         allowance.check()?;
         decided.record_waits()?;
         let asked_at = self.clock.elapsed();
         let answer = tokio::select! {
             answer = self.approver.ask(&question) => Some(answer),
-            () = cancel.cancelled() => None,
+            () = allowance.cancel.cancelled() => None,
         };
         *waited = self.clock.elapsed().saturating_sub(asked_at);
         let answer =
             answer.ok_or_else(|| ToolError::new(ErrorKind::Cancelled, "the call was cancelled"))?;
         let permitted = decided.answer(&answer)?;
-        run_as_asked(&allowance, permitted, question.into()).await
+        run_as_asked(allowance, permitted, question.into()).await
     }
 
     /// Returns what is held in memory for calls.
@@ -381,7 +395,7 @@ async fn advance(allowance: &Allowance<'_>, asked: Asked) -> Result<Progress, To
 
 fn waits(decided: Decided) -> Result<Progress, ToolError> {
     let question = decided.question()?;
-    Ok(Progress::Waits(decided, question))
+    Ok(Progress::Waits(Box::new((decided, question))))
 }
 
 /// Runs a call that someone approved, unless what they were asked about has changed meanwhile.

@@ -6,6 +6,7 @@ mod approvals;
 mod audit;
 mod backend;
 mod blocking;
+mod call_headers;
 mod calls;
 mod config;
 mod config_source;

@@ -5,18 +5,19 @@ use std::time::Duration;
 
 use axum::Extension;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep};
-use toolcrib_core::approval::{ApprovalStatus, KeptOutcome, PendingApproval};
+use toolcrib_core::approval::{ApprovalStatus, PendingApproval};
 use toolcrib_core::{Call, CallTrace, Caller, ErrorKind, Outcome, SessionId, ToolName};
 use toolcrib_ledger::{CallOutcome, KeptReply, KeyState, new_call_id};
 
 use super::access::AccessRight;
 use super::audit::find_call;
 use super::blocking::blocking;
+use super::call_headers::CallHeaders;
 use super::context::{Api, session_of};
 use super::fields::{BodyFields, refused_body};
 use super::full_outcome::{FullOutcome, OutcomeForm};
@@ -26,17 +27,10 @@ use super::outcome;
 use super::outliving::Outliving;
 use super::running_calls::RunningCall;
 use super::tools::CONTRACT_CATALOGUE;
-use crate::observation::TraceContext;
 use crate::reply::ApiError;
-
-/// How long a caller may wait for an answer to a question, with `Prefer: wait=N`.
-const LONGEST_WAIT: Duration = Duration::from_mins(5);
 
 /// How often a caller that waits looks whether the question is answered.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
-
-/// How long an idempotency key may be.
-const LONGEST_KEY: usize = 255;
 
 /// How many characters the caller's own names of its work may have.
 const LONGEST_NAME: usize = 256;
@@ -96,10 +90,10 @@ async fn bare_name(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
     Path(tool): Path<String>,
-    headers: HeaderMap,
+    headers: CallHeaders,
     BodyFields(body): BodyFields<ExecuteBody>,
 ) -> Reply {
-    execute(api, caller, ToolName::new(CONTRACT_CATALOGUE, &tool), &headers, body).await
+    execute(api, caller, ToolName::new(CONTRACT_CATALOGUE, &tool), headers, body).await
 }
 
 /// Executes a tool of any catalogue.
@@ -107,27 +101,25 @@ async fn full_name(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
     Path((catalogue, tool)): Path<(String, String)>,
-    headers: HeaderMap,
+    headers: CallHeaders,
     BodyFields(body): BodyFields<ExecuteBody>,
 ) -> Reply {
-    execute(api, caller, ToolName::new(&catalogue, &tool), &headers, body).await
+    execute(api, caller, ToolName::new(&catalogue, &tool), headers, body).await
 }
 
 async fn execute(
     api: Arc<Api>,
     caller: Caller,
     tool: ToolName,
-    headers: &HeaderMap,
+    headers: CallHeaders,
     body: ExecuteBody,
 ) -> Reply {
-    let wait = wait_of(headers)?;
-    let form = OutcomeForm::of(headers);
+    let CallHeaders { wait, form, key, trace } = headers;
     if let Some(id) = &body.approval_id {
         let pending = own_approval(&api, &caller, id)?;
         check_same_call(&api, &pending, &tool, &body.args)?;
         return outcome_once(&api, &pending, wait, form).await;
     }
-    let trace = TraceContext::read(headers);
     let call = Call {
         conversation: checked_name("conv_id", body.conv_id)?.map(SessionId),
         trace: Some(CallTrace {
@@ -143,7 +135,6 @@ async fn execute(
             Value::Object(body.args),
         )
     };
-    let key = key_of(headers)?;
     if let Some(key) = &key
         && let Some(replayed) = replayed(&api, key, &call)?
     {
@@ -183,18 +174,18 @@ async fn make(
     form: OutcomeForm,
 ) -> (JsonReply, Option<String>) {
     let runtime = api.runtime.current();
-    let made = runtime.call(call.clone(), running.cancel()).await;
+    let keyed = key.map(|key| (key, call.clone()));
+    let made = runtime.call(call, running.cancel()).await;
     // A call that was answered is on the record, also after a crash.
     runtime.recorder.flush();
     let parked = parked_id(&made);
-    let kept = KeptOutcome::from(&made);
-    let mut reply = outcome::reply(&made.call.0, &made.tool, kept, parked.as_deref());
+    let mut reply = outcome::made(&made, parked.as_deref());
     if form == OutcomeForm::Full {
         let gathering = Arc::clone(&api);
         let full = blocking(move || gathering.ports.backend.full_outcome(&made)).await;
         reply = in_full(reply, full);
     }
-    if let Some(key) = key {
+    if let Some((key, call)) = keyed {
         let kept = KeptReply { status: reply.status.as_u16(), body: reply.body.clone() };
         // Without it, a repeated call is told that the outcome is not known, and does not run.
         let _ = api.keys.keep(&key, &call, &kept);
@@ -242,24 +233,6 @@ fn replayed(api: &Api, key: &str, call: &Call) -> Result<Option<JsonReply>, ApiE
                 "the call with this idempotency key was interrupted, and does not run again; see GET /api/audit/{id}"
             );
             Err(refused("outcome_unknown", message).field("call", id))
-        }
-    }
-}
-
-/// Reads `Idempotency-Key`.
-fn key_of(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
-    let mut given = headers.get_all("idempotency-key").iter();
-    let Some(key) = given.next() else { return Ok(None) };
-    let is_plain = |byte: &u8| byte.is_ascii_graphic();
-    let bytes = key.as_bytes();
-    let is_good = (1..=LONGEST_KEY).contains(&bytes.len()) && bytes.iter().all(is_plain);
-    match key.to_str() {
-        Ok(key) if is_good && given.next().is_none() => Ok(Some(key.to_owned())),
-        _ => {
-            let message = format!(
-                "`Idempotency-Key` is given once, with at most {LONGEST_KEY} visible ASCII characters"
-            );
-            Err(ApiError::new(StatusCode::BAD_REQUEST, "invalid_header", message))
         }
     }
 }
@@ -394,18 +367,6 @@ async fn wait_for_outcome(api: &Arc<Api>, pending: &PendingApproval, wait: Durat
         }
         sleep(LOOK_INTERVAL).await;
     }
-}
-
-/// Reads `Prefer: wait=N`.
-fn wait_of(headers: &HeaderMap) -> Result<Duration, ApiError> {
-    let given = headers.get("prefer").and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let wait = given.split(',').find_map(|part| part.trim().strip_prefix("wait="));
-    let Some(wait) = wait else { return Ok(Duration::ZERO) };
-    let seconds = wait.parse().map_err(|_| {
-        let message = format!("`Prefer: wait=` takes whole seconds, not `{wait}`");
-        ApiError::new(StatusCode::BAD_REQUEST, "invalid_header", message)
-    })?;
-    Ok(Duration::from_secs(seconds).min(LONGEST_WAIT))
 }
 
 /// Checks a name that the caller gives to its own work.

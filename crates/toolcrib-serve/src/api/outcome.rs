@@ -3,7 +3,8 @@
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 use toolcrib_core::approval::KeptOutcome;
-use toolcrib_core::{ErrorKind, ToolError, ToolName};
+use toolcrib_core::json_text::json_text;
+use toolcrib_core::{ErrorKind, Outcome, ToolError, ToolName};
 
 use super::json_reply::JsonReply;
 use crate::reply::ApiError;
@@ -64,6 +65,17 @@ pub(super) fn with_hint(status: StatusCode, code: &'static str, err: &ToolError)
     }
 }
 
+/// Returns the reply about a call that was just made. `approval` is the id of the question, if the call waits for an
+/// answer.
+pub(super) fn made(outcome: &Outcome, approval: Option<&str>) -> JsonReply {
+    let call = &outcome.call.0;
+    if outcome.error.is_some() {
+        return reply(call, &outcome.tool, outcome.into(), approval);
+    }
+    // The text of the reply is there already, and can be long.
+    JsonReply { status: StatusCode::OK, body: outcome.text.clone(), call: Some(call.clone()) }
+}
+
 /// Returns the reply about a call. If the call succeeded, it is the catalogue's reply, unchanged. If the call failed, it
 /// has the form of all errors, with the catalogue's own reply beside it where that has another form. `approval` is the
 /// id of the question, if the call waits for an answer.
@@ -92,7 +104,7 @@ pub(super) fn reply(
             (status_of(kind), body)
         }
     };
-    JsonReply { status, body: body.to_string(), call: Some(call.to_owned()) }
+    JsonReply { status, body: json_text(&body), call: Some(call.to_owned()) }
 }
 
 /// Says where a parked call can be answered, and how its outcome is got.
