@@ -60,8 +60,8 @@ pub use running_calls::RunningCalls;
 pub use statistics_source::{ReportError, ReportKind, Statistics};
 pub use tools::CONTRACT_CATALOGUE;
 
-/// Every operation of the API.
-fn operations() -> Vec<Operation> {
+/// Every operation of the API except the one that serves the specification of all.
+fn described_operations() -> Vec<Operation> {
     let groups = [
         tools::operations,
         config::operations,
@@ -81,16 +81,15 @@ fn operations() -> Vec<Operation> {
         metrics::operations,
         version::operations,
     ];
-    let mut all: Vec<Operation> = groups.into_iter().flat_map(|operations| operations()).collect();
-    all.push(openapi::operation(&all));
-    all
+    groups.into_iter().flat_map(|operations| operations()).collect()
 }
 
 /// The paths of the API, each with its handler.
 pub fn routes(api: Arc<Api>) -> Router {
     let routes = Router::new();
-    operations()
+    described_operations()
         .into_iter()
+        .chain([openapi::operation(described_operations)])
         .fold(routes, |routes, operation| operation.mount(routes))
         .with_state(api)
 }

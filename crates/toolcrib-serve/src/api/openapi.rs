@@ -1,6 +1,6 @@
 //! `GET /api/openapi.json`: the specification, made from the same list of operations as the routes.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -8,15 +8,12 @@ use serde_json::{Map, Value, json};
 use toolcrib_core::toolset::Offer;
 
 use super::access::AccessRight;
+use super::blocking::blocking;
 use super::context::Api;
 use super::fields::QueryFields;
 use super::json_reply::JsonReply;
 use super::operation::Operation;
 use super::tools::{ToolsetQuery, served_name};
-
-/// An example of each operation: a request and its reply. A test makes the requests, and compares the replies.
-static EXAMPLES: LazyLock<Value> =
-    LazyLock::new(|| serde_json::from_str(include_str!("examples.json")).unwrap_or_default());
 
 /// How every operation can fail, each with the sentence about when.
 const COMMON_FAILURES: [(StatusCode, &str); 7] = [
@@ -44,22 +41,13 @@ struct Specification {
     execute_path: &'static str,
 }
 
-/// Returns the operation that serves the specification of `others` and of itself.
-pub(super) fn operation(others: &[Operation]) -> Operation {
-    // Stands in for this operation, whose handler needs the finished specification.
-    let without_handler = about(Operation::get(PATH, ID, || async {}));
-    let mut paths = Map::new();
-    for it in others.iter().chain([&without_handler]) {
-        let methods = paths.entry(it.path).or_insert_with(|| json!({}));
-        methods[it.method.as_str()] = described(it);
-    }
-    // The first one: it takes the name of a tool, as it is served.
-    let execute = others.iter().find(|it| it.makes_calls);
-    let (execute, execute_path) = execute.map(|it| (described(it), it.path)).unwrap_or_default();
-    let specification = Arc::new(Specification { paths, execute, execute_path });
+/// Returns the operation that serves the specification of `others` and of itself. The specification is made anew each
+/// time: kept, it would take more memory than all else that an idle server has.
+pub(super) fn operation(others: fn() -> Vec<Operation>) -> Operation {
     let handler = async move |State(api): State<Arc<Api>>, query: QueryFields<ToolsetQuery>| {
-        let (own, others) = query.0.offers(&api)?;
-        JsonReply::ok(&specification.document(own.iter().chain(&others)))
+        let (own, of_others) = query.0.offers(&api)?;
+        let document = move || Specification::of(&others()).document(own.iter().chain(&of_others));
+        JsonReply::ok(&blocking(document).await?)
     };
     about(Operation::get(PATH, ID, handler))
 }
@@ -77,6 +65,23 @@ fn about(operation: Operation) -> Operation {
 }
 
 impl Specification {
+    /// Describes operations, and the one that serves the specification.
+    fn of(operations: &[Operation]) -> Self {
+        // Stands in for this operation, whose handler needs the finished specification.
+        let own = about(Operation::get(PATH, ID, || async {}));
+        let examples = serde_json::from_str(include_str!("examples.json")).unwrap_or_default();
+        let mut paths = Map::new();
+        for it in operations.iter().chain([&own]) {
+            let methods = paths.entry(it.path).or_insert_with(|| json!({}));
+            methods[it.method.as_str()] = described(it, &examples);
+        }
+        // The first one: it takes the name of a tool, as it is served.
+        let execute = operations.iter().find(|it| it.makes_calls);
+        let execute = execute.map(|it| (described(it, &examples), it.path));
+        let (execute, execute_path) = execute.unwrap_or_default();
+        Self { paths, execute, execute_path }
+    }
+
     /// Returns the whole, with a path for each tool.
     fn document<'o>(&self, offers: impl Iterator<Item = &'o Offer>) -> Value {
         let mut paths = self.paths.clone();
@@ -128,9 +133,10 @@ impl Specification {
     }
 }
 
-/// Returns what the specification says of an operation.
-fn described(operation: &Operation) -> Value {
-    let example = &EXAMPLES[operation.id];
+/// Returns what the specification says of an operation. `examples` has a request and its reply for each; a test makes
+/// the requests, and compares the replies.
+fn described(operation: &Operation, examples: &Value) -> Value {
+    let example = &examples[operation.id];
     let mut value = json!({
         "operationId": operation.id,
         "summary": operation.summary,
@@ -139,8 +145,8 @@ fn described(operation: &Operation) -> Value {
         "parameters": parameters(operation, example),
         "responses": responses(operation, example),
     });
-    if let Some(schema) = &operation.body {
-        value["requestBody"] = body(schema, &example["body"]);
+    if let Some(schema) = operation.body {
+        value["requestBody"] = body(&schema(), &example["body"]);
     }
     value
 }
@@ -187,12 +193,13 @@ fn parameters(operation: &Operation, example: &Value) -> Vec<Value> {
             parameter
         })
         .collect();
-    let properties = operation.query.iter().filter_map(|schema| schema["properties"].as_object());
-    all.extend(properties.flatten().map(|(name, schema)| {
-        let mut schema = without_null(schema.clone());
+    let mut query = operation.query.map(|schema| schema()).unwrap_or_default();
+    let properties = query["properties"].as_object_mut().map(std::mem::take).unwrap_or_default();
+    all.extend(properties.into_iter().map(|(name, schema)| {
+        let mut schema = without_null(schema);
         let description = schema.as_object_mut().and_then(|schema| schema.remove("description"));
         let mut parameter = json!({"name": name, "in": "query", "schema": schema});
-        if let Some(value) = example["query"].get(name) {
+        if let Some(value) = example["query"].get(&name) {
             parameter["example"] = value.clone();
         }
         if let Some(description) = description {
@@ -243,8 +250,8 @@ fn without_null(mut schema: Value) -> Value {
 }
 
 fn responses(operation: &Operation, example: &Value) -> Value {
-    let mut content = match &operation.reply {
-        Some(schema) => json!({"schema": schema}),
+    let mut content = match operation.reply {
+        Some(schema) => json!({"schema": schema()}),
         None => json!({"schema": {"type": "string"}}),
     };
     if operation.reply.is_some() && !example["reply"].is_null() {

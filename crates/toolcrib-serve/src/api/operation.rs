@@ -49,12 +49,13 @@ pub(super) struct Operation {
     /// What it does, in one sentence.
     pub(super) summary: &'static str,
     pub(super) access: AccessRight,
-    /// The schema of the parameters of the query.
-    pub(super) query: Option<Value>,
+    /// The schema of the parameters of the query. Schemas are made when somebody reads the specification, which is
+    /// seldom.
+    pub(super) query: Option<fn() -> Value>,
     /// The schema of the body.
-    pub(super) body: Option<Value>,
+    pub(super) body: Option<fn() -> Value>,
     /// The schema of the reply, if the reply is JSON.
-    pub(super) reply: Option<Value>,
+    pub(super) reply: Option<fn() -> Value>,
     /// The media type of the reply.
     pub(super) media_type: &'static str,
     /// How it fails beside the ways in which every operation can, each with the sentence about when.
@@ -119,19 +120,19 @@ impl Operation {
 
     /// Says which parameters the query can have.
     pub(super) fn query<T: JsonSchema>(mut self) -> Self {
-        self.query = Some(schema_of_request::<T>());
+        self.query = Some(schema_of_request::<T>);
         self
     }
 
     /// Says what the body must be.
     pub(super) fn body<T: JsonSchema>(mut self) -> Self {
-        self.body = Some(schema_of_request::<T>());
+        self.body = Some(schema_of_request::<T>);
         self
     }
 
     /// Says what the reply is.
     pub(super) fn replies<T: JsonSchema>(mut self) -> Self {
-        self.reply = Some(schema_of_reply::<T>());
+        self.reply = Some(schema_of_reply::<T>);
         self
     }
 
