@@ -29,6 +29,7 @@ mod outliving;
 mod rules;
 mod running_calls;
 mod sessions;
+mod shared_flush;
 mod statistics;
 mod statistics_source;
 mod stream_body;
@@ -57,6 +58,7 @@ pub use full_outcome::{
 };
 use operation::Operation;
 pub use running_calls::RunningCalls;
+pub use shared_flush::SharedFlush;
 pub use statistics_source::{ReportError, ReportKind, Statistics};
 pub use tools::CONTRACT_CATALOGUE;
 

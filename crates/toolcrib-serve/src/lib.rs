@@ -27,8 +27,8 @@ pub use api::{
     ChangesScope, CommandPlace, ConfigChanged, ConfigError, ConfigErrorKind, DifferenceLine,
     EventFeed, FileDifference, FullError, FullOutcome, LineKind, LiveConfig, PlannedEdit,
     ReportError, ReportKind, RestoredFile, RulesChanged, RunningCalls, SettingsReport,
-    SettingsState, ShownChange, Statistics, TaskState, TaskSummary, TextDifference, ToolConfig,
-    ToolConfigChange, UndoReport, Wanted, WantedChanges, routes,
+    SettingsState, SharedFlush, ShownChange, Statistics, TaskState, TaskSummary, TextDifference,
+    ToolConfig, ToolConfigChange, UndoReport, Wanted, WantedChanges, routes,
 };
 pub use body::JsonBody;
 pub use config::{ConnectionBounds, ListenAddress, RequestBounds, RequestRate, ServerConfig};

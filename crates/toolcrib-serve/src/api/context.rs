@@ -12,6 +12,7 @@ use super::backend::Backend;
 use super::config_source::LiveConfig;
 use super::event_feed::EventFeed;
 use super::running_calls::RunningCalls;
+use super::shared_flush::SharedFlush;
 use super::statistics_source::Statistics;
 use crate::observation::Observer;
 
@@ -37,6 +38,8 @@ pub struct Api {
     pub tokens: Arc<TokenFile>,
     /// The calls that run.
     pub running: RunningCalls,
+    /// Writes the ends of calls to the record.
+    pub flush: SharedFlush,
     /// Has the metrics.
     pub observer: Observer,
 }

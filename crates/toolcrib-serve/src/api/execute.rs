@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep};
 use toolcrib_core::approval::{ApprovalStatus, PendingApproval};
 use toolcrib_core::{Call, CallTrace, Caller, ErrorKind, Outcome, SessionId, ToolName};
 use toolcrib_ledger::{CallOutcome, KeptReply, KeyState, new_call_id};
+use toolcrib_runtime::Runtime;
 
 use super::access::AccessRight;
 use super::audit::find_call;
@@ -26,6 +27,7 @@ use super::operation::Operation;
 use super::outcome;
 use super::outliving::Outliving;
 use super::running_calls::RunningCall;
+use super::shared_flush::BufferedEnds;
 use super::tools::CONTRACT_CATALOGUE;
 use crate::reply::ApiError;
 
@@ -175,9 +177,17 @@ async fn make(
 ) -> (JsonReply, Option<String>) {
     let runtime = api.runtime.current();
     let keyed = key.map(|key| (key, call.clone()));
-    let made = runtime.call(call, running.cancel()).await;
+    let made = match form {
+        OutcomeForm::Contract => {
+            let recorder = Arc::new(BufferedEnds(Arc::clone(&runtime.recorder)));
+            let runtime = Runtime { recorder, ..(*runtime).clone() };
+            runtime.call(call, running.cancel()).await
+        }
+        // It says whether the end is on the record.
+        OutcomeForm::Full => runtime.call(call, running.cancel()).await,
+    };
     // A call that was answered is on the record, also after a crash.
-    runtime.recorder.flush();
+    api.flush.flush(Arc::clone(&runtime.recorder)).await;
     let parked = parked_id(&made);
     let mut reply = outcome::made(&made, parked.as_deref());
     if form == OutcomeForm::Full {

@@ -19,7 +19,8 @@ use toolcrib_runtime::{
 };
 use toolcrib_serve::{
     Api, ApiPorts, EventFeed, ListenAddress, ObservedRecorder, Observer, Readiness, RequestRate,
-    RunningCalls, Served, Server, ServerConfig, ServerEnd, SpanExporter, TlsFiles, routes,
+    RunningCalls, Served, Server, ServerConfig, ServerEnd, SharedFlush, SpanExporter, TlsFiles,
+    routes,
 };
 
 use housekeeping::Housekeeping;
@@ -213,6 +214,7 @@ fn api(
         events: EventFeed::new(&crib.state),
         tokens: Arc::clone(tokens),
         running: RunningCalls::default(),
+        flush: SharedFlush::default(),
         observer: observer.clone(),
     };
     Ok((api, live))
