@@ -3,6 +3,14 @@
 use rustix::io::Errno;
 use toolcrib_core::{ErrorKind, ToolError};
 
+/// What is wrong where paths cannot be confined.
+pub(super) const NO_OPENAT2: &str =
+    "openat2 is missing or forbidden here, which Toolcrib needs to confine paths";
+
+/// What to do about it.
+pub(super) const OPENAT2_HINT: &str = "use Linux 5.6 or newer, and let the container's seccomp profile and the unit \
+     allow openat2 (RestrictSUIDSGID of systemd forbids it)";
+
 /// Returns the error for a system call about `path` that failed.
 pub(crate) fn errno_error(errno: Errno, path: &str) -> ToolError {
     let (kind, what) = match errno {
@@ -22,12 +30,7 @@ pub(crate) fn errno_error(errno: Errno, path: &str) -> ToolError {
             (ErrorKind::Io, "could not be written: the file would exceed the file size limit")
         }
         Errno::NOSYS => {
-            return ToolError::new(
-                ErrorKind::Unavailable,
-                "this kernel has no openat2, which Toolcrib needs to confine paths",
-            )
-            .hint("use Linux 5.6 or newer, and let the container's seccomp profile allow openat2")
-            .at(path);
+            return ToolError::new(ErrorKind::Unavailable, NO_OPENAT2).hint(OPENAT2_HINT).at(path);
         }
         other => {
             let error = std::io::Error::from_raw_os_error(other.raw_os_error());

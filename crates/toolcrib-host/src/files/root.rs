@@ -14,6 +14,8 @@ use rustix::fs::{
 use rustix::io::Errno;
 use toolcrib_core::{ErrorKind, FileId, ToolError};
 
+use crate::files::errno::{NO_OPENAT2, OPENAT2_HINT};
+
 /// A directory that calls are confined to. It is opened once, at the start. Its name is resolved again only to
 /// detect that it now leads elsewhere.
 pub struct Root {
@@ -98,6 +100,9 @@ impl Root {
             Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
             Err(Errno::LOOP) => {
                 return Err(io::Error::other("it is a link, and links are not followed"));
+            }
+            Err(Errno::NOSYS) => {
+                return Err(io::Error::other(format!("{NO_OPENAT2}; {OPENAT2_HINT}")));
             }
             Err(errno) => return Err(errno.into()),
         };

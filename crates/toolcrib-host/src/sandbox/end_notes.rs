@@ -212,12 +212,14 @@ pub(crate) fn no_sandbox(printed: &str) -> ToolError {
         (
             "user namespaces",
             "allow ordinary users to make user namespaces: set sysctl user.max_user_namespaces above 0, \
-             kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0",
+             kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0; in a container, \
+             let its seccomp profile allow them too",
         )
     } else if printed.contains("Creating new namespace failed") {
         (
             "user namespaces",
-            "allow ordinary users to make user namespaces: set sysctl user.max_user_namespaces above 0",
+            "allow ordinary users to make user namespaces: set sysctl user.max_user_namespaces above 0; in a \
+             container, let its seccomp profile allow them too",
         )
     } else {
         ("bubblewrap", "check the reason in parentheses")

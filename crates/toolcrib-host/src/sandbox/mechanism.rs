@@ -76,7 +76,7 @@ pub(crate) fn fix(mechanism: &str) -> &'static str {
         "user namespaces" => {
             "allow ordinary users to make user namespaces: set sysctl user.max_user_namespaces above 0, and, where they \
              exist, kernel.unprivileged_userns_clone=1 and \
-             kernel.apparmor_restrict_unprivileged_userns=0"
+             kernel.apparmor_restrict_unprivileged_userns=0; in a container, let its seccomp profile allow them too"
         }
         "idmapped mount" => {
             "put the workspace on a file system that can map owners (ext4, xfs, btrfs, tmpfs), \

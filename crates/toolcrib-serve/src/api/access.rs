@@ -35,7 +35,7 @@ impl AccessRight {
         match self {
             Self::Any => "use the server",
             Self::Call => "make calls",
-            Self::Approve => "answer questions, undo calls or revoke grants",
+            Self::Approve => "read or answer questions, undo calls or revoke grants",
             Self::Inspect => "read the record and the statistics of everybody",
             Self::Administer => "change what holds for everybody",
         }

@@ -151,6 +151,8 @@ impl RequestWatch {
             };
         }
         match self.status {
+            // Whoever asks whether the server is ready wants to know, and nothing failed.
+            Some(StatusCode::SERVICE_UNAVAILABLE) if route == Some("/readyz") => line!(debug),
             Some(status) if status.is_server_error() => line!(error),
             Some(StatusCode::UNAUTHORIZED) => line!(warn),
             _ if self.is_quiet(route.unwrap_or_default()) => line!(debug),

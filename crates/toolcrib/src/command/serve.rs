@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::time::Instant;
-use toolcrib_core::{Role, counted};
+use toolcrib_core::{Role, counted, escape};
 use toolcrib_ledger::{Approvals, EventKind, IdempotencyKeys, ServerLock, TokenFile, this_process};
 use toolcrib_runtime::{
     ApprovalAnswers, ApprovalQueue, Approver, ParkedQuestions, SessionKind, Unattended,
@@ -33,7 +33,7 @@ use super::tokens;
 use crate::cli::{Global, ServeArgs};
 use crate::error::{CliError, CliErrorKind};
 use crate::exit::Exit;
-use crate::settings::{Origin, Settings, table};
+use crate::settings::{LogFormat, Origin, Settings, table};
 use crate::terminal::{Terminal, print_lines};
 use crate::wiring::{Crib, LiveParts, LiveSettings, OpenOptions};
 
@@ -62,12 +62,12 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
     let stop_within = config.stop_within;
     let manager = ServiceManager::from_environment();
     let ended = threads.block_on(async {
-        let notice = Arc::new(move |text: &str| terminal.warn(text));
+        let notice = Arc::new(warn);
         let server = Server::bind(config, notice).map_err(|err| system(&err))?;
         make_first_tokens(&crib, &tokens, terminal)?;
         let exporter = collector.map(SpanExporter::start);
         let observer = Observer::new(exporter.as_ref());
-        let (api, live) = api(global, &crib, &tokens, &observer, terminal)?;
+        let (api, live) = api(global, &crib, &tokens, &observer)?;
         let api = Arc::new(api);
         if let Err(err) = live.watch() {
             live.tell_unwatched(&err);
@@ -80,12 +80,11 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
             running: api.running.clone(),
             readiness: readiness.clone(),
             manager: &manager,
-            terminal,
             url: server.url(),
         };
         let tokens = Arc::clone(&tokens) as _;
         let served = Served { routes: routes(api), tokens, readiness, observer };
-        warn_without_names(server.address(), &crib.settings, terminal);
+        warn_without_names(server.address(), &crib.settings);
         // Whoever reads that the server listens may tell it to stop at once.
         let told_to_stop = told_to_stop(move || {
             let live = Arc::clone(&live);
@@ -134,6 +133,11 @@ fn readiness(lock: &Arc<ServerLock>) -> Readiness {
     Readiness::waiting("the server starts", Box::new(find_loss))
 }
 
+/// Tells the operator something in the log, so that a log of JSON has nothing else in it.
+fn warn(text: &str) {
+    tracing::warn!("{}", escape::line(text));
+}
+
 /// Returns what a person is told when the server has stopped.
 fn stopped(finished: usize, cut: usize, cancelled: usize) -> String {
     let part = |count: usize, noun: &str, what: &str| match count {
@@ -161,7 +165,6 @@ fn api(
     crib: &Arc<Crib>,
     tokens: &Arc<TokenFile>,
     observer: &Observer,
-    terminal: Terminal,
 ) -> Result<(Api, Arc<LiveSettings>), CliError> {
     let approvals = Arc::new(Approvals::new(&crib.state));
     let parked = ParkedQuestions::default();
@@ -185,7 +188,7 @@ fn api(
         approver: Box::new(approver),
         recorder: Arc::clone(&recorder) as _,
         start_errors,
-        tell: Box::new(move |line| terminal.note(line)),
+        tell: Box::new(warn),
     };
     let live = LiveSettings::start(Arc::clone(crib), reports.limits().clone(), parts)?;
     let live = Arc::new(live);
@@ -247,14 +250,14 @@ fn config(settings: &Settings, given: Option<&str>) -> Result<ServerConfig, CliE
 }
 
 /// Warns if clients on other machines could connect, but no name that they use is accepted.
-fn warn_without_names(address: &ListenAddress, settings: &Settings, terminal: Terminal) {
+fn warn_without_names(address: &ListenAddress, settings: &Settings) {
     let names = table::SERVE_HOST_NAMES;
     if let ListenAddress::Tcp(address) = address
         && address.ip().is_unspecified()
         && settings.get(names).is_empty()
     {
         let (name, port) = (names.setting.name, address.port());
-        terminal.warn(&format!(
+        warn(&format!(
             "clients on other machines are refused until `{name}` has the name that they use, such as \
              tools.example.org:{port}"
         ));
@@ -302,10 +305,12 @@ fn make_first_tokens(crib: &Crib, tokens: &TokenFile, terminal: Terminal) -> Res
         write_secret(&folder.join(name), &token)?;
         tokens::note(crib, EventKind::Added, name, Some(role))?;
     }
-    terminal.note(&format!(
-        "the first start made a token for each role; they are in {}",
-        folder.display()
-    ));
+    let told =
+        format!("the first start made a token for each role; they are in {}", folder.display());
+    match crib.settings.get(table::LOG_FORMAT) {
+        LogFormat::Text => terminal.note(&told),
+        LogFormat::Json => warn(&told),
+    }
     Ok(())
 }
 

@@ -225,10 +225,14 @@ fn from_environment(
     Ok(assignments)
 }
 
+/// The environment variables that are no settings.
+const OTHER_VARIABLES: [&str; 4] =
+    ["TOOLCRIB_STATE", "TOOLCRIB_SERVER", "TOOLCRIB_TOKEN_FILE", "TOOLCRIB_CA_FILE"];
+
 /// Returns a warning for each environment variable that looks like a setting and is none.
 fn unknown_variables(environment: &BTreeMap<String, OsString>) -> Vec<String> {
-    let known: Vec<String> =
-        settings().map(Setting::variable).chain(["TOOLCRIB_STATE".to_owned()]).collect();
+    let others = OTHER_VARIABLES.map(str::to_owned);
+    let known: Vec<String> = settings().map(Setting::variable).chain(others).collect();
     let unknown =
         environment.keys().filter(|name| name.starts_with("TOOLCRIB_") && !known.contains(name));
     unknown

@@ -115,3 +115,17 @@ fn an_edited_file_is_checked_and_can_be_mended() {
     let ran = edit("false");
     assert!(ran.code == 2 && ran.stderr.contains("EDITOR"), "{}", ran.stderr);
 }
+
+#[test]
+fn variables_that_are_no_settings_are_known_and_others_are_warned_about() {
+    let scratch = Scratch::new();
+    let shown = |name: &str| -> Ran {
+        let mut command = scratch.command();
+        command.env(name, "x").args(["config", "show"]).output().unwrap().into()
+    };
+    for name in ["TOOLCRIB_TOKEN_FILE", "TOOLCRIB_CA_FILE"] {
+        assert!(!shown(name).stderr.contains("is not a setting"), "{}", shown(name).stderr);
+    }
+    let unknown = shown("TOOLCRIB_MODES").stderr;
+    assert!(unknown.contains("`TOOLCRIB_MODES` is not a setting"), "{unknown}");
+}

@@ -6,13 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::sleep;
-use toolcrib_core::Principal;
+use toolcrib_core::{Principal, escape};
 use toolcrib_ledger::TokenFile;
 use toolcrib_search::Phase;
 use toolcrib_serve::{Readiness, RunningCalls};
 
 use crate::command::service_manager::ServiceManager;
-use crate::terminal::Terminal;
 use crate::wiring::Crib;
 
 /// How often the server looks whether a token was revoked whose calls still run.
@@ -31,7 +30,6 @@ pub(super) struct Housekeeping<'a> {
     pub(super) running: RunningCalls,
     pub(super) readiness: Readiness,
     pub(super) manager: &'a ServiceManager,
-    pub(super) terminal: Terminal,
     /// The address, as clients write it.
     pub(super) url: String,
 }
@@ -53,7 +51,7 @@ impl Housekeeping<'_> {
         let sandbox = Arc::clone(self.crib.sandbox());
         let tried = tokio::task::spawn_blocking(move || sandbox.user().err()).await;
         if let Ok(Some(err)) = tried {
-            self.terminal.warn(&format!("commands cannot run here: {}", err.message));
+            tracing::warn!("commands cannot run here: {}", escape::line(&err.message));
         }
         self.readiness.set_waiting("the search index is being opened");
         // While the index is built, searches scan.
@@ -79,7 +77,8 @@ impl Housekeeping<'_> {
         loop {
             let loss = self.readiness.look_for_loss();
             if loss != told {
-                self.terminal.warn(loss.as_deref().unwrap_or("the state folder is back"));
+                let text = loss.as_deref().unwrap_or("the state folder is back");
+                tracing::warn!("{}", escape::line(text));
                 told = loss;
             }
             sleep(STATE_INTERVAL).await;
