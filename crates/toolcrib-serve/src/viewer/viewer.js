@@ -3,10 +3,20 @@
 
 const find = (id) => document.getElementById(id);
 
+// What the operations on the page are of.
+let title = "";
+
 function element(name, text, className) {
   const made = document.createElement(name);
   if (text !== undefined) made.textContent = text;
   if (className) made.className = className;
+  return made;
+}
+
+// Words between backticks are code.
+function prose(name, text) {
+  const made = element(name);
+  for (const [index, part] of text.split("`").entries()) made.append(index % 2 ? element("code", part) : part);
   return made;
 }
 
@@ -20,7 +30,7 @@ function table(head, rows) {
   const made = element("table");
   for (const [index, row] of [head, ...rows].entries()) {
     const line = made.insertRow();
-    for (const text of row) line.append(element(index ? "td" : "th", text));
+    for (const text of row) line.append(prose(index ? "td" : "th", text));
   }
   return made;
 }
@@ -46,7 +56,7 @@ function operation(path, method, about) {
 }
 
 function fill(inside, about) {
-  inside.append(element("p", about.description));
+  inside.append(prose("p", about.description));
   if (about.parameters?.length) {
     const rows = about.parameters.map((it) => [it.name, it.in, typeOf(it.schema), it.description || ""]);
     inside.append(table(["parameter", "in", "type", ""], rows));
@@ -56,7 +66,8 @@ function fill(inside, about) {
   if (body) inside.append(json("Schema of the body", body.schema));
   for (const [media, content] of Object.entries(about.responses["200"].content)) {
     if (content.example) inside.append(json("Reply, for example", content.example));
-    inside.append(json(`Schema of the reply (${media})`, content.schema));
+    // An empty schema says nothing.
+    if (Object.keys(content.schema ?? {}).length) inside.append(json(`Schema of the reply (${media})`, content.schema));
   }
   const others = Object.entries(about.responses).filter(([status]) => status !== "200");
   inside.append(table(["status", "when"], others.map(([status, it]) => [status, it.description])));
@@ -79,8 +90,24 @@ function show(specification) {
     all.append(section);
   }
   find("filter").disabled = false;
+  title = `${specification.info.title} ${specification.info.version}`;
+  filter();
   const opened = location.hash && document.getElementById(location.hash.slice(1));
-  if (opened) opened.open = true;
+  if (opened) {
+    opened.open = true;
+    opened.scrollIntoView();
+  }
+}
+
+function filter() {
+  const wanted = find("filter").value.trim().toLowerCase();
+  const all = [...document.querySelectorAll("details")];
+  for (const one of all) one.hidden = !one.dataset.text.includes(wanted);
+  for (const section of document.querySelectorAll("section")) {
+    section.hidden = [...section.querySelectorAll("details")].every((one) => one.hidden);
+  }
+  const shown = all.filter((one) => !one.hidden).length;
+  find("status").textContent = `${wanted ? `${shown} of ` : ""}${all.length} operations of ${title}.`;
 }
 
 async function load() {
@@ -97,8 +124,6 @@ async function load() {
       return;
     }
     show(value);
-    const count = document.querySelectorAll("details").length;
-    status.textContent = `${count} operations of ${value.info.title} ${value.info.version}.`;
   } catch (err) {
     status.textContent = `The server did not answer: ${err.message}`;
   }
@@ -109,12 +134,4 @@ find("access").addEventListener("submit", (event) => {
   load();
 });
 
-find("filter").addEventListener("input", (event) => {
-  const wanted = event.target.value.toLowerCase();
-  for (const one of document.querySelectorAll("details")) {
-    one.hidden = !one.dataset.text.includes(wanted);
-  }
-  for (const section of document.querySelectorAll("section")) {
-    section.hidden = [...section.querySelectorAll("details")].every((one) => one.hidden);
-  }
-});
+find("filter").addEventListener("input", filter);
