@@ -14,7 +14,7 @@ mod undo;
 
 pub use consent::approval_store::{Approvals, this_process};
 pub use consent::grants::GrantFile;
-pub use consent::tokens::{StoredToken, TokenError, TokenErrorKind, TokenFile};
+pub use consent::tokens::{StoredToken, TokenError, TokenErrorKind, TokenFile, TokenHash};
 pub use consent::user_quota::{UserLimits, UserQuotaFile};
 pub use figures::baseline::{Spans, comparisons};
 pub use figures::fold::{

@@ -1,13 +1,14 @@
 //! Who makes a request: the owner of its bearer token.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::http::header::{AUTHORIZATION, USER_AGENT, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use tokio::time::sleep;
 use toolcrib_core::caller::{Caller, Door, Principal};
 use toolcrib_core::escape::is_deceptive;
-use toolcrib_ledger::TokenFile;
+use toolcrib_ledger::{TokenFile, TokenHash};
 
 use crate::config::RequestRate;
 use crate::reply::ApiError;
@@ -24,11 +25,30 @@ pub trait TokenBook: Send + Sync {
     /// Returns the owner of a token, if there is one. The time it takes says nothing about how much of a wrong token
     /// is right.
     fn find(&self, presented: &str) -> Option<Principal>;
+
+    /// Whether a token still counts. If that cannot be found out, it does.
+    fn is_current(&self, token: &TokenHash) -> bool;
 }
 
 impl TokenBook for TokenFile {
     fn find(&self, presented: &str) -> Option<Principal> {
         self.find(presented)
+    }
+
+    fn is_current(&self, token: &TokenHash) -> bool {
+        self.is_current(token).unwrap_or(true)
+    }
+}
+
+/// How often the server looks whether the token of a request that runs still counts.
+const TOKEN_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Waits until a token counts no more.
+pub(crate) async fn wait_for_end_of_token(tokens: &dyn TokenBook, token: &TokenHash) {
+    // The token was good a moment ago, and most requests are short.
+    sleep(TOKEN_INTERVAL).await;
+    while tokens.is_current(token) {
+        sleep(TOKEN_INTERVAL).await;
     }
 }
 
@@ -44,15 +64,24 @@ impl Identifier {
         Self { tokens, wrong_tokens: Mutex::new(bucket) }
     }
 
-    /// Returns the caller, or the error for a request without a good token.
-    pub(crate) fn identify(&self, headers: &HeaderMap) -> Result<Caller, ApiError> {
+    /// Returns the caller and the hash of its token, or the error for a request without a good one.
+    pub(crate) fn identify(&self, headers: &HeaderMap) -> Result<(Caller, TokenHash), ApiError> {
         let token = presented_token(headers)?;
         // The token is compared even while wrong ones are refused, so that guesses of others never shut out who has
         // a good one.
         let found =
             Some(token).filter(|it| it.len() <= LONGEST_TOKEN).and_then(|it| self.tokens.find(it));
         let principal = found.ok_or_else(|| self.wrong_token())?;
-        Ok(Caller { principal, door: Door::Http, client: client_name(headers) })
+        let caller = Caller { principal, door: Door::Http, client: client_name(headers) };
+        Ok((caller, TokenHash::of(token)))
+    }
+
+    /// Waits until a token counts no more. Returns the error for what was asked with it.
+    pub(crate) async fn end_of(&self, token: &TokenHash) -> ApiError {
+        wait_for_end_of_token(&*self.tokens, token).await;
+        unauthorized(
+            "this token was revoked or rotated meanwhile; what was asked with it is cancelled",
+        )
     }
 
     fn wrong_token(&self) -> ApiError {

@@ -31,7 +31,7 @@ use crate::viewer;
 
 /// What a server serves.
 pub struct Served {
-    /// The handlers. They find the verified `Caller` and the `RequestId` in a request's extensions.
+    /// The handlers. They find the verified `Caller`, the `TokenHash` and the `RequestId` in a request's extensions.
     pub routes: Router,
     /// The tokens that are accepted.
     pub tokens: Arc<dyn TokenBook>,
@@ -117,8 +117,8 @@ impl Pipeline {
             return Ok((response, None));
         }
         self.readiness.check_loss()?;
-        let caller = match self.identifier.identify(&parts.headers) {
-            Ok(caller) => caller,
+        let (caller, token) = match self.identifier.identify(&parts.headers) {
+            Ok(found) => found,
             Err(err) => {
                 // The tokens may be gone with everything else, and then no token is wrong.
                 self.readiness.refuse_at_loss()?;
@@ -134,10 +134,15 @@ impl Pipeline {
         // Handlers see the span of this request, whatever the caller sent.
         watch.write_trace(&mut parts.headers);
         parts.extensions.insert(caller);
+        parts.extensions.insert(token.clone());
         parts.extensions.insert(watch.id().clone());
         parts.extensions.insert(watch.findings());
         let (body, body_watch) = bounded(incoming, &self.bounds);
-        let Ok(response) = self.routes.call(Request::from_parts(parts, body)).await;
+        // A handler that is dropped ends as if its client had gone: a call that it made is cancelled.
+        let response = tokio::select! {
+            Ok(response) = self.routes.call(Request::from_parts(parts, body)) => response,
+            ended = self.identifier.end_of(&token) => return Err(ended),
+        };
         let failed = response.status().is_client_error() || response.status().is_server_error();
         let response = match body_watch.error().filter(|_| failed) {
             Some(error) => error.into_response(),

@@ -130,7 +130,7 @@ pub(crate) enum Command {
     Stats(StatsArgs),
     /// Answer calls over HTTP, for many agents
     Serve(ServeArgs),
-    /// Make, list or revoke tokens of the server
+    /// Make, list, rotate or revoke tokens of the server
     Tokens(TokensArgs),
     /// Check this machine and workspace: what works, what does not, and why
     Doctor(DoctorArgs),

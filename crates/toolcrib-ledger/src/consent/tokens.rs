@@ -30,6 +30,9 @@ pub struct StoredToken {
     pub principal: Principal,
     /// When the token was made.
     pub created_at: Timestamp,
+    /// When the owner last got a new secret for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rotated_at: Option<Timestamp>,
     /// When the token was revoked. It stays in the list, so that nobody else gets its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked_at: Option<Timestamp>,
@@ -37,7 +40,18 @@ pub struct StoredToken {
     hash: String,
 }
 
-/// Why a token cannot be made, listed or revoked.
+/// The hash of a token. Whoever has it can tell whether the token still counts, and cannot use it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokenHash(String);
+
+impl TokenHash {
+    /// Returns the hash of a token.
+    pub fn of(token: &str) -> Self {
+        Self(hash(token))
+    }
+}
+
+/// Why a token cannot be made, listed, rotated or revoked.
 #[derive(Debug)]
 pub struct TokenError {
     /// The kind of the error.
@@ -98,12 +112,15 @@ impl TokenFile {
     /// Makes a token and returns it. It is shown this once: only its hash is stored.
     pub fn add(&self, name: &str, role: Role, now: Timestamp) -> Result<String, TokenError> {
         check_name(name)?;
-        let mut random = [0; TOKEN_BYTES];
-        fill_random(&mut random)?;
-        let token = format!("{PREFIX}{}", hex(&random));
+        let token = new_token()?;
         let principal = Principal { name: name.to_owned(), role };
-        let stored =
-            StoredToken { principal, created_at: now, revoked_at: None, hash: hash(&token) };
+        let stored = StoredToken {
+            principal,
+            created_at: now,
+            rotated_at: None,
+            revoked_at: None,
+            hash: hash(&token),
+        };
         self.file.change(|all: &mut Vec<StoredToken>| {
             match all.iter().find(|it| it.principal.name == name) {
                 None => {
@@ -114,6 +131,30 @@ impl TokenFile {
             }
         })?;
         Ok(token)
+    }
+
+    /// Gives the owner of a token a new one, and returns both. The old one counts no more. The name, the role and all that
+    /// was granted stay. Returns nothing if there is no token with this name.
+    pub fn rotate(
+        &self,
+        name: &str,
+        now: Timestamp,
+    ) -> Result<Option<(Principal, String)>, TokenError> {
+        let token = new_token()?;
+        self.file.change(|all: &mut Vec<StoredToken>| {
+            let Some(found) = all.iter_mut().find(|it| it.principal.name == name) else {
+                return Ok(None);
+            };
+            if let Some(at) = found.revoked_at {
+                let message = format!(
+                    "the token with the name `{name}` was revoked at {at:.0}, and stays so; make one with another name"
+                );
+                return Err(TokenError { kind: TokenErrorKind::NameRevoked, message });
+            }
+            found.hash = hash(&token);
+            found.rotated_at = Some(now);
+            Ok(Some((found.principal.clone(), token)))
+        })
     }
 
     /// Revokes the token with this name. Returns whether there was one.
@@ -130,6 +171,11 @@ impl TokenFile {
     /// found by its hash, so how long that takes says nothing about other tokens.
     pub fn find(&self, token: &str) -> Option<Principal> {
         self.with_known(|known| known.get(&hash(token)).cloned()).ok().flatten()
+    }
+
+    /// Whether a token still counts: it was neither revoked nor rotated.
+    pub fn is_current(&self, token: &TokenHash) -> io::Result<bool> {
+        self.with_known(|known| known.contains_key(&token.0))
     }
 
     /// Whether there is a token of this principal that was not revoked.
@@ -182,6 +228,12 @@ fn check_name(name: &str) -> Result<(), TokenError> {
         "a token's name has at most {LONGEST_NAME} letters, digits, `.`, `_` and `-`, and begins with a letter or digit"
     );
     Err(TokenError { kind: TokenErrorKind::BadName, message })
+}
+
+fn new_token() -> Result<String, TokenError> {
+    let mut random = [0; TOKEN_BYTES];
+    fill_random(&mut random)?;
+    Ok(format!("{PREFIX}{}", hex(&random)))
 }
 
 fn fill_random(bytes: &mut [u8]) -> Result<(), TokenError> {
@@ -246,6 +298,34 @@ mod tests {
             terminal.all().unwrap().into_iter().filter(|it| it.revoked_at.is_some()).collect();
         assert_eq!(revoked.len(), 1);
         assert_eq!((revoked[0].principal.name.as_str(), revoked[0].revoked_at), ("ci", Some(at)));
+    }
+
+    #[test]
+    fn a_rotated_token_has_the_same_owner_and_another_secret() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateFolder::open(&folder.path().join("state")).unwrap();
+        let (server, terminal) = (TokenFile::new(&state), TokenFile::new(&state));
+        let at: Timestamp = "2026-11-17T10:00:00Z".parse().unwrap();
+        let old = terminal.add("ci", Role::Agent, Timestamp::UNIX_EPOCH).unwrap();
+        let ada = terminal.add("ada", Role::Approver, Timestamp::UNIX_EPOCH).unwrap();
+        let owner = server.find(&old).unwrap();
+        assert!(server.is_current(&TokenHash::of(&old)).unwrap());
+        let (principal, new) = terminal.rotate("ci", at).unwrap().unwrap();
+        assert_eq!(principal, owner);
+        assert_eq!((server.find(&old), server.find(&new)), (None, Some(owner.clone())));
+        assert!(!server.is_current(&TokenHash::of(&old)).unwrap());
+        assert!(server.is_current(&TokenHash::of(&new)).unwrap());
+        // What belongs to the name goes on, and nobody else is concerned.
+        assert!(server.is_active(&owner).unwrap());
+        assert!(server.is_current(&TokenHash::of(&ada)).unwrap());
+        let stored = &terminal.all().unwrap()[0];
+        assert_eq!((stored.created_at, stored.rotated_at), (Timestamp::UNIX_EPOCH, Some(at)));
+
+        assert!(terminal.rotate("nobody", at).unwrap().is_none());
+        terminal.revoke("ci", at).unwrap();
+        let late = terminal.rotate("ci", at).unwrap_err();
+        assert_eq!(late.kind, TokenErrorKind::NameRevoked);
+        assert_eq!(server.find(&new), None);
     }
 
     #[test]

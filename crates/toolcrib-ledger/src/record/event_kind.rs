@@ -107,6 +107,8 @@ spelled_enum! {
     Revoked "revoked",
     /// A person added rules, or a token.
     Added "added",
+    /// A person made a new secret for a token.
+    Rotated "rotated",
     /// A person put back what was held.
     Released "released",
     /// A person deleted what was held.

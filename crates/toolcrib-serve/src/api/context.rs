@@ -1,11 +1,9 @@
 //! What handlers work with.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use tokio::time::sleep;
 use toolcrib_core::{Principal, SessionId};
-use toolcrib_ledger::{IdempotencyKeys, Redactor, StateFolder, TokenFile};
+use toolcrib_ledger::{IdempotencyKeys, Redactor, StateFolder, TokenFile, TokenHash};
 use toolcrib_runtime::{ApprovalAnswers, LiveRuntime};
 
 use super::backend::Backend;
@@ -14,6 +12,7 @@ use super::event_feed::EventFeed;
 use super::running_calls::RunningCalls;
 use super::shared_flush::SharedFlush;
 use super::statistics_source::Statistics;
+use crate::identity::wait_for_end_of_token;
 use crate::observation::Observer;
 
 /// What handlers work with.
@@ -54,15 +53,10 @@ pub struct ApiPorts {
     pub backend: Arc<dyn Backend>,
 }
 
-/// How often the server looks whether the token of a reader was revoked.
-const REVOKED_INTERVAL: Duration = Duration::from_secs(1);
-
 impl Api {
-    /// Waits until the token of a principal is revoked.
-    pub(super) async fn wait_for_revocation(&self, principal: &Principal) {
-        while self.tokens.is_active(principal).unwrap_or(true) {
-            sleep(REVOKED_INTERVAL).await;
-        }
+    /// Waits until the token of a reader counts no more.
+    pub(super) async fn wait_for_end_of_token(&self, token: &TokenHash) {
+        wait_for_end_of_token(&*self.tokens, token).await;
     }
 }
 

@@ -17,6 +17,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, mpsc};
 use tokio::time::{Instant, interval_at};
 use toolcrib_core::Caller;
+use toolcrib_ledger::TokenHash;
 
 use super::access::{AccessRight, Visibility};
 use super::approvals::waiting_count;
@@ -93,6 +94,7 @@ impl Reader {
 async fn events(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
+    Extension(token): Extension<TokenHash>,
     headers: HeaderMap,
     QueryFields(query): QueryFields<EventsQuery>,
 ) -> Result<Response, ApiError> {
@@ -110,7 +112,7 @@ async fn events(
         let stopped = Arc::clone(&api.events);
         tokio::select! {
             () = stopped.wait_for_stop() => {}
-            () = api.wait_for_revocation(&caller.principal) => {}
+            () = api.wait_for_end_of_token(&token) => {}
             _ = tell(&api, &reader, from, live, sender) => {}
         }
     });

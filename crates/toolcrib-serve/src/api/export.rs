@@ -8,8 +8,7 @@ use axum::extract::State;
 use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
-use toolcrib_core::Caller;
-use toolcrib_ledger::{CallFilter, export_calls, export_lines};
+use toolcrib_ledger::{CallFilter, TokenHash, export_calls, export_lines};
 
 use super::access::AccessRight;
 use super::audit::AuditQuery;
@@ -32,14 +31,14 @@ pub(super) fn operations() -> Vec<Operation> {
 
 async fn export(
     State(api): State<Arc<Api>>,
-    Extension(caller): Extension<Caller>,
+    Extension(token): Extension<TokenHash>,
     QueryFields(query): QueryFields<AuditQuery>,
 ) -> Response {
     let filter = query.filter();
     let (sender, body) = stream_body();
     let (written, mut pieces) = stream_pieces();
     let watched = Arc::clone(&api);
-    // A token that is revoked gets no more of it.
+    // A token that counts no more gets no more of it.
     tokio::spawn(async move {
         let pass_on = async {
             while let Some(piece) = pieces.recv().await {
@@ -49,7 +48,7 @@ async fn export(
             }
         };
         tokio::select! {
-            () = watched.wait_for_revocation(&caller.principal) => {}
+            () = watched.wait_for_end_of_token(&token) => {}
             () = pass_on => {}
         }
     });

@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 
 use tokio::sync::{Semaphore, oneshot};
 use toolcrib_core::caller::{Principal, Role};
+use toolcrib_ledger::TokenHash;
 use toolcrib_serve::{
     ListenAddress, Notice, Observer, Readiness, Served, Server, ServerConfig, ServerEnd, TokenBook,
 };
@@ -57,6 +58,10 @@ impl TokenBook for TestTokens {
             _ => return None,
         };
         Some(Principal { name: name.to_owned(), role })
+    }
+
+    fn is_current(&self, _: &TokenHash) -> bool {
+        true
     }
 }
 

@@ -54,6 +54,18 @@ The roles:
         #[arg(long)]
         json: bool,
     },
+    /// Make a new secret for a token and print it; the old one ends at once
+    #[command(after_help = "\
+The name, the role, the grants and the questions of the token stay, and so do its background tasks. A server \
+refuses the old secret, and ends the calls and streams that were begun with it. If somebody else may have used \
+the old secret, revoke the token instead.")]
+    Rotate {
+        /// The name of the token
+        name: String,
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Revoke a token; the server refuses it from then on
     #[command(after_help = "\
 A server cancels the calls and ends the background tasks of the token. Calls that wait for approval can be \

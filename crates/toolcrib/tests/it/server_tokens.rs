@@ -80,6 +80,70 @@ fn the_calls_of_a_revoked_token_end_and_its_questions_close() {
 }
 
 #[test]
+fn a_rotated_token_ends_at_once_and_its_owner_goes_on() {
+    let scratch = Scratch::new();
+    let rule = "[[rule]]\ntool = \"clemini/bash\"\nargv = [[\"touch\", \"sleep\"]]\nrole = \"agent\"\neffect = \"allow\"\n";
+    scratch.put_at("home/.config/toolcrib/rules.toml", rule);
+    let server = RunningServer::start(&scratch);
+    let (old, approver) = (server.token("agent"), server.token("approver"));
+    let other = scratch.run(["tokens", "add", "other", "--role", "agent"]).stdout.trim().to_owned();
+    let mut running = begin_command(&server, &scratch, &old, "agent");
+    let _others = begin_command(&server, &scratch, &other, "other");
+    let args = json!({"path": "a.txt", "content": "hello"});
+    let (_, waits) = server.execute(&old, "write_file", args);
+    let question = waits["approval"]["id"].as_str().unwrap().to_owned();
+    let mut events = TcpStream::connect(&server.address).unwrap();
+    let follow = server.request(&old, "GET", "/api/events", "", "");
+    events.write_all(follow.as_bytes()).unwrap();
+
+    let rotated = scratch.run(["tokens", "rotate", "agent", "--json"]).json();
+    assert_eq!((&rotated["name"], &rotated["role"]), (&"agent".into(), &"agent".into()));
+    let new = rotated["token"].as_str().unwrap();
+    assert!(new.starts_with("tcb_") && new != old, "{new}");
+    assert_eq!(server.get(&old, "/api/version").0, 401);
+    assert_eq!(server.get(new, "/api/version").0, 200);
+    // What was begun with the old one ends, and nothing else does.
+    let mut reply = String::new();
+    running.read_to_string(&mut reply).unwrap();
+    assert!(reply.starts_with("HTTP/1.1 401") && reply.contains("rotated meanwhile"), "{reply}");
+    events.read_to_end(&mut Vec::new()).unwrap();
+    let cancelled = || {
+        let is_it = |line: &&Value| line["event"] == "ended" && line["error"] == "cancelled";
+        scratch.record().iter().filter(is_it).count()
+    };
+    wait_until(|| cancelled() == 1);
+    assert_eq!(server.get(&other, "/api/version").0, 200);
+    // The question is that of the name, which goes on.
+    let path = format!("/api/approvals/{question}");
+    assert_eq!(server.post(&approver, &path, &json!({"decision": "approve"})).0, 200);
+    wait_until(|| scratch.work().join("a.txt").exists());
+    assert_eq!(cancelled(), 1);
+    let is_it = |line: &Value| {
+        line["act"] == "token" && line["event"] == "rotated" && line["detail"]["name"] == "agent"
+    };
+    assert!(scratch.record().iter().any(is_it));
+
+    let shown = scratch.run(["tokens", "rotate", "agent"]);
+    assert_eq!(server.get(new, "/api/version").0, 401);
+    assert_eq!(server.get(shown.stdout.trim(), "/api/version").0, 200);
+    assert!(shown.stderr.contains("it is not shown again"), "{}", shown.stderr);
+    let list = scratch.run(["tokens", "list"]).stdout;
+    assert!(
+        list.lines().any(|it| it.starts_with("agent") && it.contains("  rotated 20")),
+        "{list}"
+    );
+    let list = scratch.run(["tokens", "list", "--json"]).json();
+    assert!(list[0]["rotated_at"].is_string() && list[1].get("rotated_at").is_none(), "{list}");
+    let nobody = scratch.run(["tokens", "rotate", "nobody"]);
+    assert_eq!((nobody.code, nobody.stdout.as_str()), (1, ""));
+    assert!(nobody.stderr.contains("no token with the name `nobody`"), "{}", nobody.stderr);
+    assert_eq!(scratch.run(["tokens", "revoke", "other"]).code, 0);
+    let revoked = scratch.run(["tokens", "rotate", "other"]);
+    assert_ne!(revoked.code, 0);
+    assert!(revoked.stderr.contains("was revoked at 20"), "{}", revoked.stderr);
+}
+
+#[test]
 fn the_name_of_a_revoked_token_is_not_given_again() {
     let scratch = Scratch::new();
     let add = |name: &str| scratch.run(["tokens", "add", name, "--role", "agent"]);
