@@ -15,6 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::activity::Activity;
 use crate::reply::ApiError;
+use crate::tls::HANDSHAKE_BYTE;
 
 /// How much is read at once while a head is expected.
 const READ_BYTES: usize = 8 << 10;
@@ -93,6 +94,11 @@ impl<S> HeadGate<S> {
         self.buffer.drain(..blank);
         if self.buffer.is_empty() {
             return false;
+        }
+        // Waiting for the end of this head would leave the client waiting for its handshake.
+        if self.buffer.first() == Some(&HANDSHAKE_BYTE) {
+            self.refusal = Some(no_tls());
+            return true;
         }
         let end = end_of_head(&self.buffer, self.searched);
         if end.unwrap_or(self.buffer.len()) > self.head_bytes {
@@ -336,6 +342,11 @@ fn body_length(text: &[u8]) -> Result<NextBytes, ApiError> {
 
 fn refuse(message: &str) -> ApiError {
     ApiError::bad_request(message)
+}
+
+fn no_tls() -> ApiError {
+    let message = "this port does not speak TLS; begin the address with `http://`";
+    ApiError::new(StatusCode::BAD_REQUEST, "no_tls", message)
 }
 
 fn too_long(head: &[u8], limit: usize) -> ApiError {

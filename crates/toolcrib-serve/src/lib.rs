@@ -39,4 +39,4 @@ pub use observation::{EndpointError, ObservedRecorder, Observer, OtlpEndpoint, S
 pub use pipeline::Served;
 pub use reply::{ApiError, RequestId};
 pub use server::{Server, ServerEnd};
-pub use tls::{Notice, TlsErrorKind, TlsFiles};
+pub use tls::{Notice, TlsErrorKind, TlsFiles, TrustError, TrustedRoots, client_config};

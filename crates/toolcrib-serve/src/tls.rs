@@ -1,6 +1,7 @@
 //! TLS in front of a connection: the handshake, and the certificate that it shows. Changed files are taken up at the
 //! next handshake.
 
+mod client_config;
 mod key_files;
 mod validity;
 
@@ -15,12 +16,13 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
+pub use client_config::{TrustError, TrustedRoots, client_config};
 pub(crate) use key_files::TlsError;
 use key_files::TlsFileVersions;
 pub use key_files::{TlsErrorKind, TlsFiles};
 
 /// The first byte of every TLS handshake.
-const HANDSHAKE_BYTE: u8 = 0x16;
+pub(crate) const HANDSHAKE_BYTE: u8 = 0x16;
 
 /// Tells the operator what a server noticed.
 pub type Notice = Arc<dyn Fn(&str) + Send + Sync>;

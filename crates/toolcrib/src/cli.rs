@@ -72,12 +72,15 @@ pub(crate) struct Global {
     /// Change a setting for this run; `toolcrib config show` lists all settings
     #[arg(long = "config", short = 'c', global = true, help_heading = GLOBAL_OPTIONS, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Work with a server: http://HOST:PORT or unix:PATH (environment: `TOOLCRIB_SERVER`)
+    /// Work with a server: http://HOST:PORT, https://HOST:PORT or unix:PATH (environment: `TOOLCRIB_SERVER`)
     #[arg(long, global = true, help_heading = GLOBAL_OPTIONS, value_name = "URL")]
     pub(crate) server: Option<String>,
     /// The file with the token for --server, which only you may read (environment: `TOOLCRIB_TOKEN_FILE`)
     #[arg(long, global = true, help_heading = GLOBAL_OPTIONS, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) token_file: Option<PathBuf>,
+    /// The certificates of the authorities to trust for --server, as PEM, instead of the system's (environment: `TOOLCRIB_CA_FILE`)
+    #[arg(long, global = true, help_heading = GLOBAL_OPTIONS, value_name = "PEM", value_hint = ValueHint::FilePath)]
+    pub(crate) ca_file: Option<PathBuf>,
     /// When to use colour
     #[arg(long, global = true, help_heading = GLOBAL_OPTIONS, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: ColorChoice,

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::io;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, HOST, USER_AGENT};
@@ -13,11 +12,12 @@ use hyper::body::Bytes;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, RootCertStore, crypto};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
+
+use crate::tls::{TrustedRoots, client_config};
 
 /// How long one batch may take.
 const SEND_TIME: Duration = Duration::from_secs(10);
@@ -54,11 +54,8 @@ pub enum EndpointError {
 impl fmt::Display for EndpointError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::BadUrl(why) => f.write_str(why),
+            Self::BadUrl(why) | Self::NoCertificates(why) => f.write_str(why),
             Self::BadHeader(line) => write!(f, "line {line} is no header `Name: value`"),
-            Self::NoCertificates(why) => {
-                write!(f, "the certificates that the system trusts cannot be read: {why}")
-            }
         }
     }
 }
@@ -115,20 +112,9 @@ fn parse_headers(text: &str) -> Result<HeaderMap, EndpointError> {
 
 /// Returns what makes TLS connections, with the certificates that the system trusts.
 fn connector() -> Result<TlsConnector, EndpointError> {
-    let failed = |err: &dyn fmt::Display| EndpointError::NoCertificates(err.to_string());
-    let found = rustls_native_certs::load_native_certs();
-    let mut roots = RootCertStore::empty();
-    let (added, _) = roots.add_parsable_certificates(found.certs);
-    if added == 0 {
-        let why = found.errors.first().map_or("there are none".to_owned(), ToString::to_string);
-        return Err(failed(&why));
-    }
-    let provider = Arc::new(crypto::ring::default_provider());
-    let builder =
-        ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-    let builder = builder.map_err(|err| failed(&err))?;
-    let config = builder.with_root_certificates(roots).with_no_client_auth();
-    Ok(TlsConnector::from(Arc::new(config)))
+    let config = client_config(TrustedRoots::OfSystem);
+    let config = config.map_err(|err| EndpointError::NoCertificates(err.to_string()))?;
+    Ok(TlsConnector::from(config))
 }
 
 /// Why a batch was not taken.

@@ -259,7 +259,7 @@ fn h_038_other_versions_of_http_and_no_http_at_all_are_refused() {
         "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
         "GET / HTTP/1.2\r\n\r\n",
         "GET /\r\n\r\n",
-        "\u{16}\u{3}\u{1}\u{2}\r\n\r\n",
+        "\u{17}\u{3}\u{1}\u{2}\r\n\r\n",
         "GET / HTTP/1.1\r\nbad header\r\n\r\n",
         "GET / HTTP/1.1\r\nX: a\u{0}b\r\n\r\n",
         "G(T / HTTP/1.1\r\n\r\n",
@@ -270,6 +270,7 @@ fn h_038_other_versions_of_http_and_no_http_at_all_are_refused() {
         client.try_send(bytes).reply().is_error(400, "bad_request");
         assert!(client.end().is_empty(), "{bytes:?}");
     }
+    rig.ask("\u{16}\u{3}\u{1}\u{2}\r\n\r\n").is_error(400, "no_tls");
     let upgrade =
         "Upgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAMAAABk\r\n";
     rig.ask(rig.agents("GET /echo", upgrade, "")).is_ok();

@@ -199,6 +199,15 @@ fn a_client_without_tls_is_told_and_one_that_stalls_holds_nobody_up() {
 }
 
 #[test]
+fn a_client_with_tls_is_told_at_once_where_there_is_none() {
+    let rig = Rig::new();
+    let mut client = rig.connect();
+    let message = client.send(b"\x16\x03\x01\x02\x00\x01\x00").reply().is_error(400, "no_tls");
+    assert!(message.contains("http://"), "{message}");
+    rig.ask(rig.agents("GET /echo", "", "")).is_ok();
+}
+
+#[test]
 fn a_handshake_has_a_time() {
     let authority = Authority::new();
     let rig = authority.rig(|config| config.connections.head_time = Duration::from_millis(20));

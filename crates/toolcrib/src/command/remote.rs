@@ -1,10 +1,15 @@
 //! Subcommands that work with a server on another machine, and the server that the command line names.
 
 mod address;
+mod authority_file;
 mod client;
+mod connection;
 mod offered_tools;
+mod server_error;
+mod tls_error;
 mod token_file;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 pub(super) use client::{ServerClient, ServerReply, path_part};
@@ -14,6 +19,8 @@ use crate::cli::{Cli, Command, Global};
 use crate::error::CliError;
 use crate::terminal::Terminal;
 use address::ServerAddress;
+use authority_file::{CA_VARIABLE, TrustedAuthorities};
+use connection::Connector;
 
 /// The variable that names the server if `--server` does not.
 const SERVER_VARIABLE: &str = "TOOLCRIB_SERVER";
@@ -26,11 +33,15 @@ const SUBCOMMANDS: &str = "`call`, `tools`, `approvals`, `audit`, `stats` and `u
 
 /// Refuses a command line that names a server for a subcommand that has none.
 pub(super) fn check(cli: &Cli) -> Result<(), CliError> {
-    let Global { server, token_file, .. } = &cli.global;
+    let Global { server, token_file, ca_file, .. } = &cli.global;
     if works_with_a_server(&cli.command) {
         return Ok(());
     }
-    let named = [("--server", server.is_some()), ("--token-file", token_file.is_some())];
+    let named = [
+        ("--server", server.is_some()),
+        ("--token-file", token_file.is_some()),
+        ("--ca-file", ca_file.is_some()),
+    ];
     match named.into_iter().find(|(_, is_given)| *is_given) {
         None => Ok(()),
         Some((flag, _)) => {
@@ -71,15 +82,17 @@ pub(super) fn chosen(
     global: &Global,
     terminal: Terminal,
 ) -> Result<Option<ServerClient>, CliError> {
-    let of_variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let given = global.server.clone().map(Into::into).or_else(|| of_variable(SERVER_VARIABLE));
     let token_file = global.token_file.clone();
     let Some(given) = given else {
-        if token_file.is_some() {
-            let message = "--token-file needs --server, the server that the token is for";
-            return Err(CliError::usage(message).hint("add --server URL"));
-        }
-        return Ok(None);
+        let message = match (&token_file, &global.ca_file) {
+            (Some(_), _) => "--token-file needs --server, the server that the token is for",
+            (None, Some(_)) => {
+                "--ca-file needs --server, the server that the authority vouches for"
+            }
+            (None, None) => return Ok(None),
+        };
+        return Err(CliError::usage(message).hint("add --server URL"));
     };
     refuse_local_flags(global)?;
     let address = ServerAddress::parse(&given.to_string_lossy())?;
@@ -91,10 +104,33 @@ pub(super) fn chosen(
         );
         return Err(CliError::usage(message).hint(hint));
     };
+    let authorities = trusted_authorities(global, &address)?;
+    let connector = Connector::new(address, authorities)?;
     let token = token_file::read(&token_file)?;
-    let client = ServerClient::new(address, token, token_file);
+    let client = ServerClient::new(connector, token, token_file);
     client.greet(terminal)?;
     Ok(Some(client))
+}
+
+/// Returns the authorities that the command line or the environment names.
+fn trusted_authorities(
+    global: &Global,
+    address: &ServerAddress,
+) -> Result<TrustedAuthorities, CliError> {
+    if !address.is_tls() {
+        if global.ca_file.is_some() {
+            let message = format!("--ca-file is for a server with TLS, and {address} has none");
+            return Err(CliError::usage(message).hint("write https:// or leave --ca-file out"));
+        }
+        return Ok(TrustedAuthorities::OfSystem);
+    }
+    let given = global.ca_file.clone().or_else(|| of_variable(CA_VARIABLE).map(PathBuf::from));
+    Ok(given.map_or(TrustedAuthorities::OfSystem, TrustedAuthorities::In))
+}
+
+/// Returns the value of an environment variable that is set and not empty.
+fn of_variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
 /// Refuses flags that are about this machine.

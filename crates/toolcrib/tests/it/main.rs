@@ -34,6 +34,7 @@ mod record_damage;
 mod record_recovery;
 mod remote;
 mod remote_errors;
+mod remote_tls;
 mod reply;
 mod retention;
 mod running_server;

@@ -55,7 +55,34 @@ fn a_wrong_command_line_names_what_works() {
     fails(&ran, 2, "--wait needs --server", "");
     for address in ["127.0.0.1:1", "ftp://a", "http://a/api", "unix:"] {
         let ran = scratch.run(["--server", address, "--token-file", token, "tools"]);
-        fails(&ran, 2, "is no address of a server", "write http://HOST:PORT or unix:PATH");
+        fails(&ran, 2, "is no address of a server", "write http://HOST:PORT, https://HOST:PORT or");
+    }
+}
+
+#[test]
+fn a_token_is_sent_in_plain_text_only_within_this_machine() {
+    // This address leads to the listener, and is no loopback address.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let readable = "without TLS anyone on the way could read the token; nothing was sent";
+    for url in [
+        format!("http://0.0.0.0:{port}"),
+        "http://192.0.2.1:7766".to_owned(),
+        "http://[2001:db8::1]:7766".to_owned(),
+    ] {
+        let ran = ask(&url, &["tools"]);
+        fails(&ran, 2, readable, &format!("use {}", url.replace("http:", "https:")));
+        assert!(ran.stderr.contains("ssh -L"), "{}", ran.stderr);
+    }
+    assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+    // On this machine, whatever it is called.
+    let none = r#"{"ok":true,"count":0,"calls":[]}"#;
+    let reply =
+        move |stream: &mut TcpStream| stream.write_all(json_reply(none).as_bytes()).unwrap();
+    for host in ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]"] {
+        let url = pretend(VERSION, reply).replace("127.0.0.1", host);
+        assert_eq!(ask(&url, &["audit", "search"]).code, 0, "{url}");
     }
 }
 

@@ -45,9 +45,10 @@ impl<'a> RunningServer<'a> {
         let mut out = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         out.read_line(&mut line).unwrap();
-        let address = line.trim().strip_prefix("Listening on http://");
+        let address = line.trim().strip_prefix("Listening on ").and_then(|it| it.split_once("://"));
         let log = || std::fs::read_to_string(scratch.path(LOG)).unwrap_or_default();
-        let address = address.unwrap_or_else(|| panic!("{line:?} {}", log())).to_owned();
+        let (_, address) = address.unwrap_or_else(|| panic!("{line:?} {}", log()));
+        let address = address.to_owned();
         Self { scratch, child, out, address }
     }
 

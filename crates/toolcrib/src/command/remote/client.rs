@@ -2,7 +2,6 @@
 
 use std::fmt::Write;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
@@ -13,16 +12,12 @@ use hyper_util::rt::TokioIo;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpStream, UnixStream};
 
-use super::address::ServerAddress;
+use super::connection::{ByteStream, Connector};
+use super::server_error::{not_reached, server_error};
 use crate::command::event_loop::{block_on, interrupted};
 use crate::error::{CliError, CliErrorKind};
 use crate::terminal::Terminal;
-
-/// How long a connection may take to be made.
-const CONNECT_TIME: Duration = Duration::from_secs(10);
 
 /// The media types of a server's replies.
 const JSON_TYPES: [&str; 2] = ["application/json", "application/x-ndjson"];
@@ -32,7 +27,7 @@ const MOST_REPLY_BYTES: usize = 64 << 20;
 
 /// A server that this process asks, and the token it asks with.
 pub(in crate::command) struct ServerClient {
-    address: ServerAddress,
+    connector: Connector,
     token: String,
     token_file: PathBuf,
 }
@@ -78,8 +73,8 @@ impl ServerReply {
 }
 
 impl ServerClient {
-    pub(super) fn new(address: ServerAddress, token: String, token_file: PathBuf) -> Self {
-        Self { address, token, token_file }
+    pub(super) fn new(connector: Connector, token: String, token_file: PathBuf) -> Self {
+        Self { connector, token, token_file }
     }
 
     /// Asks the server for its version, so that a wrong address or token is told before anything else.
@@ -142,10 +137,16 @@ impl ServerClient {
         match (reply.status, code.as_str()) {
             (401, _) => {
                 let file = self.token_file.display();
-                let message = format!("{} does not accept the token in `{file}`", self.address);
+                let message =
+                    format!("{} does not accept the token in `{file}`", self.connector.address);
                 server_error(message).hint(
                     "`toolcrib tokens list` on the server's machine lists the tokens, and `toolcrib tokens add` makes one",
                 )
+            }
+            (400, "tls_required") => {
+                let https = self.connector.address.with_other_scheme().unwrap_or_default();
+                let message = format!("the server at {} speaks only TLS", self.connector.address);
+                server_error(message).hint(format!("use {https}"))
             }
             (429, _) => server_error(message).hint("try again later"),
             _ => server_error(message),
@@ -179,7 +180,7 @@ impl ServerClient {
         let mut request = Request::builder()
             .method(method)
             .uri(path)
-            .header(HOST, self.address.authority())
+            .header(HOST, self.connector.address.authority())
             .header(AUTHORIZATION, format!("Bearer {}", self.token))
             .header(ACCEPT, "application/json")
             .header("user-agent", concat!("toolcrib/", env!("CARGO_PKG_VERSION")));
@@ -249,14 +250,8 @@ impl ServerClient {
 
     /// Sends a request. Returns the reply, whose body is not read yet.
     async fn respond(&self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, CliError> {
-        let response = match tokio::time::timeout(CONNECT_TIME, self.connect()).await {
-            Ok(Ok(stream)) => self.send_over(stream, request).await?,
-            Ok(Err(err)) => return Err(self.not_reached(&err.to_string())),
-            Err(_) => {
-                let seconds = CONNECT_TIME.as_secs();
-                return Err(self.not_reached(&format!("no answer within {seconds} seconds")));
-            }
-        };
+        let stream = self.connector.connect().await?;
+        let response = self.send_over(stream, request).await?;
         let status = response.status().as_u16();
         let content_type = response.headers().get(CONTENT_TYPE);
         let content_type = content_type.and_then(|value| value.to_str().ok()).unwrap_or_default();
@@ -281,15 +276,6 @@ impl ServerClient {
         Ok(ServerReply { status, body: body.to_bytes().to_vec() })
     }
 
-    async fn connect(&self) -> std::io::Result<Box<dyn ByteStream>> {
-        Ok(match &self.address {
-            ServerAddress::Http { host, port, .. } => {
-                Box::new(TcpStream::connect((host.as_str(), *port)).await?)
-            }
-            ServerAddress::Unix(path) => Box::new(UnixStream::connect(path).await?),
-        })
-    }
-
     async fn send_over(
         &self,
         stream: Box<dyn ByteStream>,
@@ -297,46 +283,34 @@ impl ServerClient {
     ) -> Result<Response<Incoming>, CliError> {
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream))
             .await
-            .map_err(|err| self.not_reached(&err.to_string()))?;
+            .map_err(|err| not_reached(&self.connector.address, &err.to_string()))?;
         tokio::spawn(connection);
         sender.send_request(request).await.map_err(|err| {
             if err.is_parse() {
-                return self.not_ours("it does not reply in HTTP");
+                return self.not_ours("it does not reply in HTTP, and may speak TLS (https://)");
             }
             self.cut(&err.to_string())
         })
     }
 
-    fn not_reached(&self, why: &str) -> CliError {
-        server_error(format!("the server at {} cannot be reached: {why}", self.address)).hint(
-            "check that `toolcrib serve` runs there and prints this address, and that nothing between keeps you out",
-        )
-    }
-
     fn not_ours(&self, why: &str) -> CliError {
-        server_error(format!("what answers at {} is no Toolcrib server: {why}", self.address))
-            .hint("check the address; `toolcrib serve` prints its own when it starts")
+        server_error(format!(
+            "what answers at {} is no Toolcrib server: {why}",
+            self.connector.address
+        ))
+        .hint("check the address; `toolcrib serve` prints its own when it starts")
     }
 
     fn cut(&self, why: &str) -> CliError {
-        server_error(format!("the server at {} ended the connection: {why}", self.address)).hint(
+        server_error(format!("the server at {} ended the connection: {why}", self.connector.address)).hint(
             "it may have stopped; `toolcrib audit search` shows what became of a call, once it runs again",
         )
     }
 }
 
-/// A connection to a server.
-trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
-
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for T {}
-
 fn was_interrupted() -> CliError {
     let message = "interrupted; the connection is closed, and the server cancels a call that runs";
     CliError::new(CliErrorKind::Interrupted, message)
-}
-
-fn server_error(message: String) -> CliError {
-    CliError::new(CliErrorKind::Server, message)
 }
 
 /// Returns a text as one part of a path, or as a value in a query.
