@@ -39,6 +39,7 @@ pub use record::call_story::CallStory;
 pub use record::call_summary::{
     CallSummary, CallerSummary, DecisionSummary, EndSummary, EntrySummary, call_summary,
 };
+pub use record::csv::export_csv;
 pub use record::entry::{
     CallFields, CallerFields, DecisionFields, EndFields, PreviewFields, RecordEntry, StartFields,
 };
@@ -54,7 +55,7 @@ pub use record::redact::{Redactor, is_secret_name};
 pub use record::replay::recorded_calls;
 pub use record::replayed_entries::entries_around;
 pub use record::retention::RetentionReport;
-pub use record::tail::{RecordTail, TailLine};
+pub use record::tail::{RecordTail, TailLine, newest_lines};
 pub use record::verify::{Problem, VerifyReport, verify};
 pub use record::writer::{Previews, RecordWriter};
 pub use server_lock::{LostState, ServerLock, ServerLockError};

@@ -4,6 +4,7 @@ pub(crate) mod appender;
 pub(crate) mod call_story;
 pub(crate) mod call_summary;
 pub(crate) mod chain;
+pub(crate) mod csv;
 pub(crate) mod entry;
 pub(crate) mod event_kind;
 pub(crate) mod head;

@@ -12,6 +12,7 @@ mod config;
 mod config_source;
 mod context;
 mod doctor;
+mod dry_run;
 mod event_feed;
 mod event_name;
 mod events;
@@ -53,13 +54,13 @@ pub use config_source::{
 pub use context::{Api, ApiPorts};
 pub use event_feed::EventFeed;
 pub use full_outcome::{
-    CommandPlace, DifferenceLine, FileDifference, FullError, FullOutcome, LineKind, PlannedEdit,
-    ShownChange, TextDifference,
+    CommandPlace, DifferenceLine, FileDifference, FullError, FullOutcome, LineKind, PlannedCall,
+    PlannedEdit, ShownChange, TextDifference,
 };
 use operation::Operation;
 pub use running_calls::RunningCalls;
 pub use shared_flush::SharedFlush;
-pub use statistics_source::{ReportError, ReportKind, Statistics};
+pub use statistics_source::{RebuiltStats, ReportError, ReportKind, Statistics};
 pub use tools::CONTRACT_CATALOGUE;
 
 /// Every operation of the API except the one that serves the specification of all.

@@ -7,12 +7,12 @@ use crate::record::entry::RecordEntry;
 use crate::record::reader::RecordReader;
 use crate::state::StateFolder;
 
-/// Gives `visit` the entries after the line `after`, in the order of the record, until it breaks. They begin with those
+/// Gives `visit` the entries after the line `after`, each with its line, in the order of the record, until it breaks. They begin with those
 /// of the same segment up to that line, which say what later ones do not repeat, such as who made a call.
 pub fn entries_around(
     state: &StateFolder,
     after: u64,
-    mut visit: impl FnMut(&RecordEntry<'_>) -> ControlFlow<()>,
+    mut visit: impl FnMut(&RecordEntry<'_>, &[u8]) -> ControlFlow<()>,
 ) -> io::Result<()> {
     let record = RecordReader::open(state)?;
     let segments = record.segments();
@@ -28,8 +28,9 @@ pub fn entries_around(
     }
     for segment in &segments[start..] {
         let Some(loaded) = record.load_if_readable(*segment)? else { continue };
-        for entry in loaded.lines().filter_map(RecordEntry::parse) {
-            if visit(&entry).is_break() {
+        let entries = loaded.lines().filter_map(|line| Some((RecordEntry::parse(line)?, line)));
+        for (entry, line) in entries {
+            if visit(&entry, line).is_break() {
                 return Ok(());
             }
         }

@@ -3,7 +3,10 @@
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use serde_json::{Value, json};
+
 use crate::record::chain::{ChainLink, SigningKey};
+use crate::record::entry::RecordEntry;
 use crate::record::head::{Head, HeadState, read_head};
 use crate::record::reader::RecordReader;
 use crate::record::segment::{RecordSegment, unpack};
@@ -18,12 +21,62 @@ pub struct RecordTail {
     key: Option<SigningKey>,
 }
 
-/// A line that was written since the last read.
+/// A line of the record, whether we wrote it or not.
 pub struct TailLine {
     /// The line, with its line feed.
     pub bytes: Vec<u8>,
     /// Whether we signed it.
     pub is_signed: bool,
+}
+
+impl TailLine {
+    /// Returns the line as JSON, as the record has it. A line that we did not write stands in an object of its own.
+    pub fn to_json(&self) -> String {
+        let text = String::from_utf8_lossy(&self.bytes);
+        if self.entry().is_some() {
+            return text.trim_end().to_owned();
+        }
+        json!({"event": NOT_OURS, "text": text}).to_string()
+    }
+
+    /// Reads a line as [`TailLine::to_json`] writes it.
+    pub fn from_json(json: &str) -> Self {
+        let value: Value = serde_json::from_str(json).unwrap_or_default();
+        match &value["text"] {
+            Value::String(text) if value["event"] == NOT_OURS => {
+                Self { bytes: text.clone().into_bytes(), is_signed: false }
+            }
+            _ => Self { bytes: format!("{json}\n").into_bytes(), is_signed: true },
+        }
+    }
+
+    /// Returns what the line says, if we wrote it.
+    pub fn entry(&self) -> Option<RecordEntry<'_>> {
+        RecordEntry::parse(&self.bytes).filter(|_| self.is_signed)
+    }
+}
+
+/// The event of an object with a line that we did not write.
+const NOT_OURS: &str = "line_not_ours";
+
+/// Returns the last lines of the record, oldest first.
+pub fn newest_lines(state: &StateFolder, count: usize) -> io::Result<Vec<TailLine>> {
+    let mut newest: Vec<TailLine> = Vec::new();
+    for segment in RecordReader::open(state)?.load_all().rev() {
+        let segment = segment?;
+        let pieces = segment.pieces().rev().take(count - newest.len());
+        newest.extend(
+            pieces.map(|piece| TailLine {
+                bytes: piece.to_vec(),
+                is_signed: segment.is_signed(piece),
+            }),
+        );
+        if newest.len() >= count {
+            break;
+        }
+    }
+    newest.reverse();
+    Ok(newest)
 }
 
 impl RecordTail {

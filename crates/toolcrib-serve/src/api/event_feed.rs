@@ -56,6 +56,9 @@ pub(super) struct RecordedEvent {
     /// Who sees it, besides those who see everything.
     #[serde(skip)]
     pub(super) owner: Option<Principal>,
+    /// The line itself, for readers that want it.
+    #[serde(skip)]
+    pub(super) line: String,
 }
 
 /// How a call ended, and anything else about an event.
@@ -117,7 +120,7 @@ impl EventFeed {
     fn follow(&self, mut tail: RecordTail) {
         let mut callers = KnownCallers::default();
         // A call that began before may end now. Without the record, it ends as nobody's.
-        let _ = entries_around(&self.state, u64::MAX, |entry| {
+        let _ = entries_around(&self.state, u64::MAX, |entry, _| {
             callers.learn(entry);
             ControlFlow::Continue(())
         });
@@ -127,7 +130,8 @@ impl EventFeed {
                 for line in tail.read_new().unwrap_or_default() {
                     let entry = RecordEntry::parse(&line.bytes).filter(|_| line.is_signed);
                     if let Some(entry) = entry {
-                        let _ = self.events.send(Arc::new(callers.event(&entry)));
+                        let event = callers.event(&entry, &line.bytes);
+                        let _ = self.events.send(Arc::new(event));
                     }
                 }
                 thread::sleep(LOOK_INTERVAL);
@@ -148,9 +152,9 @@ impl EventFeed {
         mut visit: impl FnMut(RecordedEvent) -> ControlFlow<()>,
     ) -> io::Result<()> {
         let mut callers = KnownCallers::default();
-        entries_around(&self.state, after, |entry| {
+        entries_around(&self.state, after, |entry, line| {
             if entry.seq > after {
-                return visit(callers.event(entry));
+                return visit(callers.event(entry, line));
             }
             callers.learn(entry);
             ControlFlow::Continue(())
@@ -171,14 +175,14 @@ impl KnownCallers {
         self.0.insert(entry.call.id.clone().into_owned(), caller.principal);
     }
 
-    fn event(&mut self, entry: &RecordEntry<'_>) -> RecordedEvent {
+    fn event(&mut self, entry: &RecordEntry<'_>, line: &[u8]) -> RecordedEvent {
         self.learn(entry);
-        RecordedEvent::of(entry, self.0.get(&*entry.call.id))
+        RecordedEvent::of(entry, line, self.0.get(&*entry.call.id))
     }
 }
 
 impl RecordedEvent {
-    fn of(entry: &RecordEntry<'_>, principal: Option<&Principal>) -> Self {
+    fn of(entry: &RecordEntry<'_>, line: &[u8], principal: Option<&Principal>) -> Self {
         let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         let tool = entry.tool();
         Self {
@@ -199,6 +203,7 @@ impl RecordedEvent {
                 elapsed_ms: entry.end.elapsed_ms(),
                 detail: entry.detail.clone(),
             },
+            line: String::from_utf8_lossy(line).trim_end().to_owned(),
         }
     }
 }

@@ -54,6 +54,18 @@ struct EventsQuery {
     session: Option<String>,
     /// Goes on after this line of the record, like the header `Last-Event-ID`.
     after: Option<u64>,
+    /// What is told of an event. It is `event` if it is not given.
+    form: Option<EventForm>,
+}
+
+/// What is told of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum EventForm {
+    /// What happened, and to what.
+    Event,
+    /// The whole line of the record, for those who may read the record.
+    Line,
 }
 
 /// The health of the server.
@@ -85,6 +97,14 @@ impl Reader {
         has_name && has_tool && has_session && self.visibility.includes(event.owner.as_ref())
     }
 
+    /// Returns an event in the form that the reader wants.
+    fn frame_of(&self, event: &RecordedEvent) -> Bytes {
+        match self.query.form.unwrap_or(EventForm::Event) {
+            EventForm::Event => frame(Some(event.seq), &event.event, event),
+            EventForm::Line => frame_of_text(Some(event.seq), &event.event, &event.line),
+        }
+    }
+
     fn wants_health(&self) -> bool {
         let EventsQuery { events, .. } = &self.query;
         events.as_ref().is_none_or(|names| names.split(',').any(|name| name == "health"))
@@ -99,6 +119,9 @@ async fn events(
     QueryFields(query): QueryFields<EventsQuery>,
 ) -> Result<Response, ApiError> {
     let after = last_event(&headers)?.or(query.after);
+    if query.form == Some(EventForm::Line) {
+        AccessRight::Inspect.check(&caller)?;
+    }
     let reader = Reader { query, visibility: Visibility::of(&caller) };
     let feed = Arc::clone(&api.events);
     let subscribed = blocking(move || feed.subscribe()).await?;
@@ -165,7 +188,7 @@ async fn tell(
                 Ok(event) => {
                     last_seq = event.seq;
                     if reader.wants(&event) {
-                        sender.send(frame(Some(event.seq), &event.event, &*event)).await.ok()?;
+                        sender.send(reader.frame_of(&event)).await.ok()?;
                     }
                 }
                 // The reader was too slow: it reads what it missed from the record.
@@ -198,7 +221,7 @@ async fn replay(
     while let Some(event) = read.recv().await {
         last_seq = event.seq;
         if reader.wants(&event) {
-            sender.send(frame(Some(event.seq), &event.event, &event)).await.ok()?;
+            sender.send(reader.frame_of(&event)).await.ok()?;
         }
     }
     // A record that cannot be read ends the stream: the reader comes again with the last line that it saw.
@@ -220,7 +243,10 @@ async fn tell_health(api: &Arc<Api>, reader: &Reader, sender: &mpsc::Sender<Byte
 }
 
 fn frame(id: Option<u64>, event: &str, data: &impl Serialize) -> Bytes {
+    frame_of_text(id, event, &serde_json::to_string(data).unwrap_or_default())
+}
+
+fn frame_of_text(id: Option<u64>, event: &str, data: &str) -> Bytes {
     let id = id.map(|id| format!("id: {id}\n")).unwrap_or_default();
-    let data = serde_json::to_string(data).unwrap_or_default();
     Bytes::from(format!("{id}event: {event}\ndata: {data}\n\n"))
 }

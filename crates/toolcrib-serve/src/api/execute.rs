@@ -20,8 +20,9 @@ use super::audit::find_call;
 use super::blocking::blocking;
 use super::call_headers::CallHeaders;
 use super::context::{Api, session_of};
+use super::dry_run;
 use super::fields::{BodyFields, refused_body};
-use super::full_outcome::{FullOutcome, OutcomeForm};
+use super::full_outcome::{OutcomeForm, in_full};
 use super::json_reply::{JsonReply, Reply};
 use super::operation::Operation;
 use super::outcome;
@@ -82,6 +83,9 @@ pub(super) struct ExecuteBody {
     iter: u32,
     /// The id of the approval that this call waited for.
     approval_id: Option<String>,
+    /// Whether the call is only tried: what would be decided, and what it would change. Nothing runs or is recorded.
+    #[serde(default)]
+    dry_run: bool,
 }
 
 /// What the caller's own names may have.
@@ -118,6 +122,9 @@ async fn execute(
 ) -> Reply {
     let CallHeaders { wait, form, key, trace } = headers;
     if let Some(id) = &body.approval_id {
+        if body.dry_run {
+            return Err(refused_body("`dry_run` tries a new call; leave `approval_id` out"));
+        }
         let pending = own_approval(&api, &caller, id)?;
         check_same_call(&api, &pending, &tool, &body.args)?;
         return outcome_once(&api, &pending, wait, form).await;
@@ -137,6 +144,9 @@ async fn execute(
             Value::Object(body.args),
         )
     };
+    if body.dry_run {
+        return dry_run::preview(&api, call, form).await;
+    }
     if let Some(key) = &key
         && let Some(replayed) = replayed(&api, key, &call)?
     {
@@ -202,14 +212,6 @@ async fn make(
     }
     drop(running);
     (reply, parked)
-}
-
-/// Returns a reply with the whole outcome, if that could be gathered.
-fn in_full(reply: JsonReply, full: Result<FullOutcome, ApiError>) -> JsonReply {
-    match full.map(|full| serde_json::to_string(&full)) {
-        Ok(Ok(body)) => JsonReply { body, ..reply },
-        Ok(Err(_)) | Err(_) => reply,
-    }
 }
 
 /// Returns what a call with an idempotency key is told that was used before, or nothing if the call may run.

@@ -8,6 +8,9 @@ use serde_json::{Map, Value};
 use toolcrib_core::command::ChangedFiles;
 use toolcrib_core::{CallId, Change, ErrorKind, ToolError, ToolName};
 
+use super::json_reply::JsonReply;
+use crate::reply::ApiError;
+
 /// The whole outcome of a call.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct FullOutcome {
@@ -115,6 +118,21 @@ pub struct PlannedEdit {
     pub difference: Option<FileDifference>,
 }
 
+/// What a call would do.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct PlannedCall {
+    /// The tool, as `catalogue/name`.
+    pub tool: ToolName,
+    /// What would be decided: `allow`, `ask` or `deny`.
+    pub decision: String,
+    /// What decides it.
+    pub rule: String,
+    /// The files that it would change, as the caller named them.
+    pub files_affected: Vec<String>,
+    /// What it would change in each of them.
+    pub edits: Vec<PlannedEdit>,
+}
+
 /// Where the command of a call ran, and whether the call can be undone.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct CommandPlace {
@@ -159,5 +177,13 @@ impl OutcomeForm {
             value.split([',', ';']).any(|part| part.trim() == "return=representation")
         };
         if given.any(wants_full) { Self::Full } else { Self::Contract }
+    }
+}
+
+/// Returns a reply with the whole outcome, if that could be gathered.
+pub(super) fn in_full(reply: JsonReply, full: Result<FullOutcome, ApiError>) -> JsonReply {
+    match full.map(|full| serde_json::to_string(&full)) {
+        Ok(Ok(body)) => JsonReply { body, ..reply },
+        Ok(Err(_)) | Err(_) => reply,
     }
 }

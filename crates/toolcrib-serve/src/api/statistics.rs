@@ -1,4 +1,4 @@
-//! `/api/tools/errors`, `regression` and `resources`: how healthy tools are, in the contract's form.
+//! `/api/stats`, and `/api/tools/errors`, `regression` and `resources`: how healthy tools are, in the contract's form.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use super::blocking::blocking;
 use super::context::Api;
 use super::json_reply::{JsonReply, Reply};
 use super::operation::Operation;
-use super::statistics_source::{ReportError, ReportKind};
+use super::statistics_source::{RebuiltStats, ReportError, ReportKind};
 use crate::reply::ApiError;
 
 /// The operations about the health of tools.
@@ -81,6 +81,11 @@ pub(super) fn operations() -> Vec<Operation> {
     all.extend(regression.operations::<RegressionsReport, RegressionOfTool>());
     all.extend(resources.operations::<ResourcesReport, ResourcesOfTool>());
     all.push(stats);
+    all.push(
+        Operation::post("/api/stats/rebuild", "rebuild_stats", rebuild)
+            .about(AccessRight::Administer, "Computes all figures again from the record.")
+            .replies::<RebuiltReply>(),
+    );
     all
 }
 
@@ -89,6 +94,14 @@ pub(super) fn operations() -> Vec<Operation> {
 struct StatsReply {
     ok: bool,
     tools: Vec<ToolStats>,
+}
+
+/// The figures were computed again.
+#[derive(Serialize, JsonSchema)]
+struct RebuiltReply {
+    ok: bool,
+    #[serde(flatten)]
+    rebuilt: RebuiltStats,
 }
 
 /// The paths of one kind of report, each with the name of its operation and what it does.
@@ -163,6 +176,11 @@ async fn clear(api: Arc<Api>, kind: ReportKind, caller: By, tool: String) -> Rep
 async fn figures(State(api): State<Arc<Api>>) -> Reply {
     let tools = blocking(move || api.ports.statistics.all()).await?;
     reply(tools.map(|tools| StatsReply { ok: true, tools }))
+}
+
+async fn rebuild(State(api): State<Arc<Api>>) -> Reply {
+    let rebuilt = blocking(move || api.ports.statistics.rebuild()).await?;
+    reply(rebuilt.map(|rebuilt| RebuiltReply { ok: true, rebuilt }))
 }
 
 fn reply(report: Result<impl Serialize, ReportError>) -> Reply {

@@ -1,5 +1,7 @@
 //! What the binary must tell about the health of tools.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolcrib_core::Principal;
 use toolcrib_ledger::ToolStats;
@@ -12,8 +14,20 @@ pub trait Statistics: Send + Sync {
     /// Returns the figures of every tool that was called.
     fn all(&self) -> Result<Vec<ToolStats>, ReportError>;
 
+    /// Discards all figures, and computes them again from the record.
+    fn rebuild(&self) -> Result<RebuiltStats, ReportError>;
+
     /// Clears the figures of a tool, and returns what the contract replies.
     fn clear(&self, kind: ReportKind, tool: &str, by: &Principal) -> Result<Value, ReportError>;
+}
+
+/// What came of figures that were computed again.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct RebuiltStats {
+    /// How many lines of the record they come from.
+    pub lines: u64,
+    /// What was wrong with the old figures, and which files of the record could not be read.
+    pub warnings: Vec<String>,
 }
 
 /// What a report is about.

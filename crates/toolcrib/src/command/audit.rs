@@ -4,26 +4,26 @@ mod filter;
 mod listing;
 mod report;
 mod served;
+mod served_tail;
 mod show;
+mod tail_line;
 
 use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use serde_json::{Value, json};
 use toolcrib_core::escape;
 use toolcrib_ledger::{
-    CallFilter, CallHistory, EventKind, RecordEntry, RecordReader, RecordTail, Redactor,
-    StateFolder, TailLine, call_summary, export_calls, export_lines, find_calls, verify,
+    CallFilter, RecordTail, Redactor, StateFolder, call_summary, export_calls, export_csv,
+    export_lines, find_calls, newest_lines, verify,
 };
 
 use filter::call_filter;
 use listing::{ListedCall, print_calls};
 pub(super) use served::find as find_served;
 use show::ShownCall;
+use tail_line::TailPrinter;
 
-use super::call_history;
-use super::layout::fit;
 use super::past_call;
 use super::remote;
 use super::setup::read_config;
@@ -31,13 +31,10 @@ use super::short_id::IdError;
 use crate::cli::{AuditArgs, AuditCommand, ExportFormat, Global};
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::terminal::{Paint, Terminal, print, print_json, width};
+use crate::terminal::{Terminal, print_json};
 
 /// The pause between two reads of new lines.
 const TAIL_PAUSE: Duration = Duration::from_millis(200);
-
-/// The most bytes of arguments, replies and details in one line of `tail`.
-const TAIL_DETAIL_BYTES: usize = 120;
 
 pub(super) fn run(global: &Global, terminal: Terminal, args: &AuditArgs) -> Result<Exit, CliError> {
     if let Some(client) = remote::chosen(global, terminal)? {
@@ -74,11 +71,10 @@ fn run_command(
 ) -> Result<Exit, CliError> {
     match &args.command {
         AuditCommand::Tail { follow, lines, json } => {
-            let print_line: &dyn Fn(&TailLine) -> bool =
-                if *json { &print_tail_json } else { &|line| print_tail_line(terminal, line) };
+            let printer = TailPrinter { terminal, format: (*json).into() };
             let tail = RecordTail::at_end(state)?;
-            let is_open = print_last_lines(state, *lines, print_line)?;
-            if *follow && is_open { follow_record(tail, print_line) } else { Ok(Exit::Done) }
+            let is_open = newest_lines(state, *lines)?.iter().all(|line| printer.print(line));
+            if *follow && is_open { follow_record(tail, printer) } else { Ok(Exit::Done) }
         }
         AuditCommand::Show { call, json, .. } => {
             let found = match call {
@@ -116,119 +112,15 @@ fn run_command(
     }
 }
 
-/// Prints the last lines of the record. Returns whether the output is still open.
-fn print_last_lines(
-    state: &StateFolder,
-    count: usize,
-    print_line: &dyn Fn(&TailLine) -> bool,
-) -> Result<bool, CliError> {
-    let mut newest: Vec<TailLine> = Vec::new();
-    for segment in RecordReader::open(state)?.load_all().rev() {
-        let segment = segment?;
-        let pieces = segment.pieces().rev().take(count - newest.len());
-        newest.extend(
-            pieces.map(|piece| TailLine {
-                bytes: piece.to_vec(),
-                is_signed: segment.is_signed(piece),
-            }),
-        );
-        if newest.len() >= count {
-            break;
-        }
-    }
-    Ok(newest.iter().rev().all(print_line))
-}
-
 /// Prints lines as they are written, until the output is closed.
-fn follow_record(
-    mut tail: RecordTail,
-    print_line: &dyn Fn(&TailLine) -> bool,
-) -> Result<Exit, CliError> {
+fn follow_record(mut tail: RecordTail, printer: TailPrinter) -> Result<Exit, CliError> {
     loop {
         std::thread::sleep(TAIL_PAUSE);
-        if !tail.read_new()?.iter().all(print_line) {
+        if !tail.read_new()?.iter().all(|line| printer.print(line)) {
             return Ok(Exit::Done);
         }
     }
 }
-
-fn print_tail_json(line: &TailLine) -> bool {
-    let text = String::from_utf8_lossy(&line.bytes);
-    if line.is_signed && RecordEntry::parse(&line.bytes).is_some() {
-        return print_json(text.trim_end());
-    }
-    print_json(&json!({"event": "line_not_ours", "text": text}).to_string())
-}
-
-fn print_tail_line(terminal: Terminal, line: &TailLine) -> bool {
-    let entry = RecordEntry::parse(&line.bytes).filter(|_| line.is_signed);
-    let foreign = "a torn line, or one that toolcrib did not write: run `toolcrib audit verify`";
-    let text = entry
-        .map_or_else(|| terminal.paint(Paint::Bad, foreign), |entry| one_line(terminal, &entry));
-    print(&format!("{}\n", fit(&text, width())))
-}
-
-/// Returns an entry of the record in one line.
-fn one_line(terminal: Terminal, entry: &RecordEntry<'_>) -> String {
-    let detail = match &entry.event {
-        // Begins with the id that `audit show` takes.
-        EventKind::Asked => {
-            format!("{} {}", entry.call.id, entry.preview.args.as_deref().unwrap_or_default())
-        }
-        EventKind::Decided => call_history::describe_decision(entry),
-        EventKind::Waits => entry.decision.rule.as_deref().unwrap_or_default().to_owned(),
-        EventKind::Started => entry.start.places.join(" "),
-        EventKind::Ended | EventKind::TaskEnded => {
-            let message = entry.end.message.as_deref().unwrap_or_default();
-            let error = entry.end.error.as_deref().map(|kind| format!("{kind}: {message}"));
-            let took = format!("{} ms", entry.end.elapsed_ms().unwrap_or_default());
-            let how = error.unwrap_or_else(|| match entry.end.command_end {
-                Some(end) if entry.has_failed_command() => call_history::describe_end(end),
-                _ => "ok".to_owned(),
-            });
-            format!("{how}, took {took}")
-        }
-        _ => entry.detail.as_ref().map(Value::to_string).unwrap_or_default(),
-    };
-    let detail = escape::line(&detail).into_owned();
-    let cut = detail.floor_char_boundary(TAIL_DETAIL_BYTES);
-    let more = if cut < detail.len() { "…" } else { "" };
-    let verdict = entry.decision.verdict.as_deref();
-    let has_failed = entry.end.error.is_some() || entry.has_failed_command();
-    let paint = match (&entry.event, has_failed, verdict) {
-        (EventKind::Ended, true, _) | (_, _, Some("deny")) => Paint::Bad,
-        (EventKind::Ended, ..) => Paint::Good,
-        _ => Paint::Dim,
-    };
-    let tool = entry.tool();
-    let tool = if tool.is_empty() { entry.act.as_str() } else { tool.as_str() };
-    format!(
-        "{}  {}  {:<24}  {}{more}",
-        terminal.paint(Paint::Dim, &format!("{:.3}", entry.at)),
-        terminal.paint(paint, &format!("{:<10}", escape::line(entry.event.as_str()))),
-        escape::line(tool),
-        &detail[..cut]
-    )
-}
-
-/// The columns of a CSV export, as [`summary`] names them.
-const COLUMNS: [&str; 15] = [
-    "call",
-    "at",
-    "session",
-    "user",
-    "tool",
-    "args",
-    "decision",
-    "rule",
-    "by",
-    "outcome",
-    "error",
-    "message",
-    "elapsed_ms",
-    "version",
-    "used",
-];
 
 fn export(
     state: &StateFolder,
@@ -248,12 +140,7 @@ fn export(
                 out.write_all(escape::json(&text).as_bytes())
             })
         }),
-        ExportFormat::Csv => writeln!(out, "{}", COLUMNS.join(",")).and_then(|()| {
-            export_calls(state, filter, |call, _| match call.first() {
-                Some(entry) if entry.event == EventKind::Asked => csv_row(call, &mut out),
-                _ => Ok(()),
-            })
-        }),
+        ExportFormat::Csv => export_csv(state, filter, &mut out),
     };
     match written.and_then(|()| out.flush()) {
         Err(err) if err.kind() != io::ErrorKind::BrokenPipe => {
@@ -261,21 +148,4 @@ fn export(
         }
         _ => Ok(Exit::Done),
     }
-}
-
-fn csv_row(call: &CallHistory, out: &mut impl Write) -> io::Result<()> {
-    let summary = serde_json::to_value(call_summary(call))?;
-    let cells = COLUMNS.map(|column| match &summary[column] {
-        Value::Null => String::new(),
-        Value::String(text) => cell(text),
-        other => cell(&other.to_string()),
-    });
-    writeln!(out, "{}", cells.join(","))
-}
-
-/// Returns a CSV cell that no spreadsheet takes for a formula.
-fn cell(text: &str) -> String {
-    let text = escape::line(text);
-    let guard = if text.starts_with(['=', '+', '-', '@']) { "'" } else { "" };
-    format!("\"{guard}{}\"", text.replace('"', "\"\""))
 }

@@ -1,5 +1,8 @@
 //! `toolcrib call --batch`: makes many calls in one process, one for each line of stdin.
 
+mod reply;
+mod served;
+
 use std::io::{self, BufRead, Read};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -9,14 +12,17 @@ use serde_json::value::RawValue;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use toolcrib_core::{
-    Call, Caller, Cancel, ErrorKind, Outcome, SessionId, ToolError, ToolName, json as strict_json,
+    Call, Caller, Cancel, ErrorKind, SessionId, ToolError, ToolName, json as strict_json,
 };
 use toolcrib_runtime::{LateAnswer, Runtime, Watchdog};
+
+use reply::BatchReply;
 
 use super::approver::approver;
 use super::call::unrecorded;
 use super::event_loop::{block_on, interrupted};
 use super::remote;
+use super::remote_call::RemoteCalls;
 use super::setup::open_long_lived;
 use crate::cli::{CallArgs, Global};
 use crate::error::CliError;
@@ -45,36 +51,45 @@ struct CallParams<'a> {
 }
 
 pub(super) fn run(global: &Global, terminal: Terminal, args: &CallArgs) -> Result<Exit, CliError> {
-    if remote::chosen(global, terminal)?.is_some() {
-        let hint = "send each call with `toolcrib call`, or with POST /api/tools/execute/TOOL";
-        return Err(remote::only_local("--batch", hint));
+    let jobs = usize::from(args.jobs);
+    if let Some(client) = remote::chosen(global, terminal)? {
+        let calls = BatchCalls::There(RemoteCalls::new(client, terminal)?);
+        let batch = BatchContext { calls, cancel: Cancel::default(), terminal };
+        return block_on(serve(Arc::new(batch), jobs));
     }
     let crib = open_long_lived(global, terminal)?;
     // Stdin holds the calls, so nobody can be asked there.
     let approver = approver(global, None, &crib, args);
     let runtime = crib.runtime(approver)?;
-    let jobs = usize::from(args.jobs);
     block_on(async move {
-        let batch = BatchContext {
+        let calls = BatchCalls::Here(LocalCalls {
             runtime,
             watchdog: Watchdog::default(),
             session: session(),
             caller: user_at_terminal(),
-            cancel: Cancel::default(),
-            terminal,
-        };
-        serve(Arc::new(batch), jobs).await
+        });
+        serve(Arc::new(BatchContext { calls, cancel: Cancel::default(), terminal }), jobs).await
     })
 }
 
 /// What the threads of a batch make their calls with.
 struct BatchContext {
+    calls: BatchCalls,
+    cancel: Cancel,
+    terminal: Terminal,
+}
+
+/// Where the calls of a batch are made.
+enum BatchCalls {
+    Here(LocalCalls),
+    There(RemoteCalls),
+}
+
+struct LocalCalls {
     runtime: Runtime,
     watchdog: Watchdog,
     session: SessionId,
     caller: Arc<Caller>,
-    cancel: Cancel,
-    terminal: Terminal,
 }
 
 /// How many threads may wait for a line. More end when their call does.
@@ -295,20 +310,28 @@ impl BatchThread {
     /// Makes the call of one line and prints the reply. Returns nothing if the call does not stop when it must: it is
     /// answered all the same, and another thread takes the place of this one.
     fn answer(&self, batch: &Arc<BatchContext>, line: BatchLine) -> Option<ReplyState> {
+        let calls = match &batch.calls {
+            BatchCalls::Here(calls) => calls,
+            BatchCalls::There(calls) => {
+                let BatchLine { id, tool, args } = line;
+                let reply = served::answer(calls, &tool, &args);
+                return Some(print_reply(&id, &reply, self.terminal));
+            }
+        };
         let BatchLine { id, tool, args } = line;
         let call_id = toolcrib_ledger::new_call_id();
-        let (session, caller) = (batch.session.clone(), Arc::clone(&batch.caller));
+        let (session, caller) = (calls.session.clone(), Arc::clone(&calls.caller));
         let mut call = Call::new(call_id, session, caller, tool, Value::Null);
         let outcome = match args {
             Ok(args) => {
                 call.args = args;
                 let late = self.late_answer(id.clone());
                 let cancel = batch.cancel.child();
-                batch.runtime.call_here(call, &cancel, &batch.watchdog, late)?
+                calls.runtime.call_here(call, &cancel, &calls.watchdog, late)?
             }
-            Err(reason) => batch.runtime.reject(&call, &reason),
+            Err(reason) => calls.runtime.reject(&call, &reason),
         };
-        Some(print_reply(&id, &outcome, self.terminal))
+        Some(print_reply(&id, &BatchReply::from(&outcome), self.terminal))
     }
 
     /// Returns what answers a call whose thread does not come back.
@@ -316,7 +339,7 @@ impl BatchThread {
         let (batch, progress) = (self.batch.clone(), Arc::clone(&self.progress));
         let (events, terminal) = (self.events.clone(), self.terminal);
         Arc::new(move |outcome| {
-            let reply = print_reply(&id, &outcome, terminal);
+            let reply = print_reply(&id, &BatchReply::from(&outcome), terminal);
             let _events = events.enter();
             // The new thread counts in the place of the one that does not come back.
             if let Some(batch) = batch.upgrade() {
@@ -339,16 +362,15 @@ enum ReplyState {
 }
 
 /// Prints the reply to a call.
-fn print_reply(id: &str, outcome: &Outcome, terminal: Terminal) -> ReplyState {
-    if let Some(reason) = &outcome.unrecorded {
+fn print_reply(id: &str, reply: &BatchReply<'_>, terminal: Terminal) -> ReplyState {
+    let BatchReply { text, elapsed_us, unrecorded: reason, exit } = reply;
+    if let Some(reason) = reason {
         terminal.warn(&unrecorded(reason));
     }
-    let elapsed = outcome.elapsed.as_micros();
-    let text = format!(r#"{{"id":{id},"reply":{},"elapsed_us":{elapsed}}}"#, outcome.text);
-    if !print_json(&text) {
+    if !print_json(&format!(r#"{{"id":{id},"reply":{text},"elapsed_us":{elapsed_us}}}"#)) {
         return ReplyState::Unread;
     }
-    if Exit::of_outcome(outcome) == Exit::Done { ReplyState::Succeeded } else { ReplyState::Failed }
+    if *exit == Exit::Done { ReplyState::Succeeded } else { ReplyState::Failed }
 }
 
 /// Reads one line, and keeps no more of it than the longest call may have.

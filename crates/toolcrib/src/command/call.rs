@@ -1,11 +1,15 @@
 //! `toolcrib call`: makes one call.
 
-use serde_json::{Value, json};
-use toolcrib_core::{Cancel, ErrorKind, Outcome, RecordError};
+use std::fmt::Display;
+
+use serde_json::Value;
+use toolcrib_core::{Cancel, ErrorKind, Outcome};
 use toolcrib_runtime::Preview;
+use toolcrib_serve::PlannedCall;
 
 use super::approver::approver;
 use super::arguments::arguments;
+use super::difference;
 use super::event_loop::{block_on, interrupted};
 use super::live_output::{LiveView, OutputShown};
 use super::outcome_gathering;
@@ -25,7 +29,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &CallArgs) -> Resul
         return Err(CliError::usage("--jobs needs --batch: a single call is one job"));
     }
     if let Some(client) = remote::chosen(global, terminal)? {
-        return remote_call::run(&client, terminal, args);
+        return remote_call::run(client, terminal, args);
     }
     if args.wait.is_some() {
         return Err(CliError::usage("--wait needs --server: here, the call itself waits")
@@ -54,7 +58,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &CallArgs) -> Resul
                 Ok(preview) => {
                     let yes = global.yes;
                     let approval = if yes { PriorApproval::Given } else { PriorApproval::NotGiven };
-                    show_preview(terminal, args, &preview, approval)
+                    render::planned(terminal, &planned(&preview), approval, args.json.into())
                 }
                 Err(outcome) => show(terminal, args, &crib, &outcome, OutputShown::NotYet),
             };
@@ -95,33 +99,20 @@ fn show(
     Exit::of_outcome(outcome)
 }
 
-/// Prints what a call would do. Returns success, because nothing was run.
-fn show_preview(
-    terminal: Terminal,
-    args: &CallArgs,
-    preview: &Preview,
-    approval: PriorApproval,
-) -> Exit {
-    if args.json {
-        let files: Vec<&str> =
-            preview.question.plan.edits.iter().map(|edit| edit.path.as_str()).collect();
-        let reply = json!({
-            "tool": preview.tool,
-            "dry_run": true,
-            "decision": preview.decision.verdict().as_str(),
-            "rule": preview.decision.rule,
-            "answered": approval == PriorApproval::Given,
-            "files_affected": files,
-        });
-        print_json(&reply.to_string());
-    } else {
-        render::preview(terminal, preview, approval);
+/// Returns what a call would do.
+fn planned(preview: &Preview) -> PlannedCall {
+    let edits = &preview.question.plan.edits;
+    PlannedCall {
+        tool: preview.tool.clone(),
+        decision: preview.decision.verdict().as_str().to_owned(),
+        rule: preview.decision.rule.clone(),
+        files_affected: edits.iter().map(|edit| edit.path.clone()).collect(),
+        edits: difference::of_preview(preview),
     }
-    Exit::Done
 }
 
 /// Returns the warning that a call could not be recorded.
-pub(super) fn unrecorded(reason: &RecordError) -> String {
+pub(super) fn unrecorded(reason: &dyn Display) -> String {
     format!(
         "the record cannot be written: {reason}; until it can, calls that change something are \
          refused, and calls that only read run unrecorded"

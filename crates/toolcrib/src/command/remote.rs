@@ -4,6 +4,7 @@ mod address;
 mod authority_file;
 mod client;
 mod connection;
+mod event_parser;
 mod offered_tools;
 mod server_error;
 mod tls_error;
@@ -12,7 +13,8 @@ mod token_file;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-pub(super) use client::{ServerClient, ServerReply, path_part};
+pub(super) use client::{ServerClient, ServerReply, StreamEnd, path_part, pause};
+pub(super) use event_parser::{EventParser, ServerEvent};
 pub(super) use offered_tools::{execute_path, toolset};
 
 use crate::cli::{Cli, Command, Global};
@@ -159,9 +161,4 @@ fn refuse_local_flags(global: &Global) -> Result<(), CliError> {
             Err(CliError::usage(message).hint(format!("{hint}{unset}")))
         }
     }
-}
-
-/// Returns the error for a form of a subcommand that works on this machine only.
-pub(super) fn only_local(what: &str, hint: &str) -> CliError {
-    CliError::usage(format!("{what} works only on the server's own machine")).hint(hint)
 }

@@ -2,11 +2,10 @@
 
 use std::fmt::Write;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use toolcrib_core::catalogue::{RenderedError, Rendering};
-use toolcrib_core::{Catalogue, ChangeKind, ToolName, Verdict, escape};
-use toolcrib_runtime::Preview;
-use toolcrib_serve::{FullOutcome, ShownChange};
+use toolcrib_core::{Catalogue, ChangeKind, ToolName, escape};
+use toolcrib_serve::{FullOutcome, PlannedCall, ShownChange};
 
 use super::command_end::CommandEnd;
 use super::difference;
@@ -14,7 +13,8 @@ use super::live_output::OutputShown;
 use super::rows::rows;
 use super::search::grouped;
 use super::short_id::hinted;
-use crate::terminal::{Paint, Terminal, print};
+use crate::exit::Exit;
+use crate::terminal::{Format, Paint, Terminal, print, print_json};
 
 /// Prints the outcome of a call, in the words of its catalogue.
 pub(super) fn outcome(
@@ -205,24 +205,38 @@ pub(super) enum PriorApproval {
     NotGiven,
 }
 
-/// Prints what a call would do, for `--dry-run`.
-pub(super) fn preview(terminal: Terminal, preview: &Preview, approval: PriorApproval) {
-    let verdict = match (preview.decision.verdict(), approval) {
-        (Verdict::Allow, _) => terminal.paint(Paint::Good, "would run"),
-        (Verdict::Ask, PriorApproval::Given) => {
+/// Prints what a call would do, for `--dry-run`. Returns success, because nothing was run.
+pub(super) fn planned(
+    terminal: Terminal,
+    planned: &PlannedCall,
+    approval: PriorApproval,
+    format: Format,
+) -> Exit {
+    if format == Format::Json {
+        let PlannedCall { tool, decision, rule, files_affected, .. } = planned;
+        let reply = json!({
+            "tool": tool,
+            "dry_run": true,
+            "decision": decision,
+            "rule": rule,
+            "answered": approval == PriorApproval::Given,
+            "files_affected": files_affected,
+        });
+        print_json(&reply.to_string());
+        return Exit::Done;
+    }
+    let verdict = match (planned.decision.as_str(), approval) {
+        ("allow", _) => terminal.paint(Paint::Good, "would run"),
+        ("ask", PriorApproval::Given) => {
             terminal.paint(Paint::Good, "would run, because --yes approves it")
         }
-        (Verdict::Ask, PriorApproval::NotGiven) => {
-            terminal.paint(Paint::Warn, "would ask a person")
-        }
-        (Verdict::Deny, _) => terminal.paint(Paint::Bad, "would be refused"),
+        ("ask", PriorApproval::NotGiven) => terminal.paint(Paint::Warn, "would ask a person"),
+        _ => terminal.paint(Paint::Bad, "would be refused"),
     };
-    let rule = escape::line(&preview.decision.rule);
-    print(&format!(
-        "{} {verdict}: {rule}\n{}",
-        preview.tool,
-        difference::show_edits(terminal, &difference::of_preview(preview))
-    ));
+    let (tool, rule) = (escape::line(planned.tool.as_str()), escape::line(&planned.rule));
+    let edits = difference::show_edits(terminal, &planned.edits);
+    print(&format!("{tool} {verdict}: {rule}\n{edits}"));
+    Exit::Done
 }
 
 #[cfg(test)]

@@ -3,12 +3,11 @@
 mod columns;
 mod contract;
 mod named_tool;
+mod rebuilt;
 mod served;
 mod tables;
 
-use serde_json::json;
 use toolcrib_core::command::show_bytes;
-use toolcrib_core::counted;
 use toolcrib_ledger::{QuarantineList, Stats};
 use toolcrib_serve::{ReportKind, Statistics};
 
@@ -20,7 +19,7 @@ use super::setup::open_state;
 use crate::cli::{Global, StatsArgs, StatsCommand};
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::terminal::{Terminal, print_json, print_lines};
+use crate::terminal::{Terminal, print_json};
 use crate::wiring::{StateAccess, user_at_terminal};
 
 /// More unfolded bytes of the record than this take a while to fold, and a note says so.
@@ -31,20 +30,15 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &StatsArgs) -> Resu
         return served::run(&client, terminal, args);
     }
     let access = open_state(global, terminal)?;
+    if let Some(StatsCommand::Rebuild { json }) = &args.command {
+        return match access.reports().rebuild() {
+            Ok(rebuilt) => Ok(rebuilt::show(terminal, &rebuilt, (*json).into())),
+            Err(err) => Err(CliError::usage(err.message())),
+        };
+    }
     let mut stats = Stats::open(&access.state)?;
     for warning in &stats.warnings {
         terminal.warn(warning);
-    }
-    if let Some(StatsCommand::Rebuild { json }) = &args.command {
-        let lines = stats.rebuild()?;
-        warn_of_skipped_files(terminal, &access);
-        if *json {
-            print_json(&json!({"ok": true, "lines": lines}).to_string());
-        } else {
-            let lines = counted(lines, "line");
-            print_lines(&[format!("Rebuilt the statistics from {lines} of the record.")]);
-        }
-        return Ok(Exit::Done);
     }
     let unfolded = stats.unfolded_bytes()?;
     if unfolded > SLOW_FOLD_BYTES {

@@ -9,7 +9,7 @@ use toolcrib_ledger::{
     Act, Cleared, ClearedFigures, Comparison, EventKind, QuarantineList, Spans, StateFolder, Stats,
     StatsError, ToolStats, comparisons, report,
 };
-use toolcrib_serve::{ReportError, ReportKind, Statistics};
+use toolcrib_serve::{RebuiltStats, ReportError, ReportKind, Statistics};
 use toolcrib_tools::CATALOGUES;
 
 use super::contract_names::{in_contract, is_described, name_in_contract};
@@ -116,6 +116,15 @@ impl Statistics for ToolReports {
         let quarantined = QuarantineList::new(&self.state).all();
         let quarantined = quarantined.map_err(|err| ReportError::Unreadable(err.to_string()))?;
         stats.all(&quarantined, self.clock.now(), self.spans).map_err(unreadable)
+    }
+
+    fn rebuild(&self) -> Result<RebuiltStats, ReportError> {
+        self.recorder.flush();
+        let mut stats = Stats::open(&self.state).map_err(unreadable)?;
+        let lines = stats.rebuild().map_err(unreadable)?;
+        let mut warnings = stats.warnings.clone();
+        warnings.extend(self.state.skipped_files());
+        Ok(RebuiltStats { lines, warnings })
     }
 
     fn clear(&self, kind: ReportKind, tool: &str, by: &Principal) -> Result<Value, ReportError> {

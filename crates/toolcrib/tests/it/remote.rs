@@ -1,5 +1,6 @@
 //! `--server`: the subcommands work with a server, and print what they print on its own machine.
 
+use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
 
 use regex::Regex;
@@ -103,6 +104,102 @@ fn tools_and_calls_print_the_same() {
 }
 
 #[test]
+fn a_dry_run_prints_the_same_and_shows_an_agent_no_file_that_it_would_have_to_ask_for() {
+    let scratch = workspace();
+    let server = RunningServer::start(&scratch);
+    let lines = scratch.record().len();
+    let edit = ["call", "clemini/edit", "file_path=a.txt", "old_string=2", "new_string=two"];
+    for words in [
+        &edit[..],
+        &["call", "wink/read_file", "path=a.txt"],
+        &["call", "wink/read_file", "path=nope"],
+        &["call", "wink/read_file"],
+        &["call", "wink/nope"],
+        &["call", "clemini/bash", "command=rm -rf /"],
+    ] {
+        let words = [words, &["--dry-run"]].concat();
+        same(&scratch, &server, &words);
+        same(&scratch, &server, &[&words[..], &["--json"]].concat());
+    }
+    // Nothing ran, and only what failed here is on the record.
+    assert_eq!(scratch.text("a.txt"), "one\n2\nthree\n");
+    let asked = |line: &serde_json::Value| line["role"] == "admin";
+    assert!(!scratch.record()[lines..].iter().any(asked));
+
+    let overwrite = ["call", "forgekeeper/write_file", "path=a.txt", "content=x", "--dry-run"];
+    let shown = remote(&scratch, &server, "admin", &overwrite);
+    assert!(shown.stdout.contains("would ask a person") && shown.stdout.contains("three"));
+    let hidden = remote(&scratch, &server, "agent", &overwrite);
+    assert_eq!(hidden.code, 0, "{}", hidden.stderr);
+    assert!(hidden.stdout.contains("would ask a person"), "{}", hidden.stdout);
+    assert!(hidden.stdout.contains("/a.txt\n"), "{}", hidden.stdout);
+    assert!(!hidden.stdout.contains("three"), "{}", hidden.stdout);
+    // Where it may write, the call itself would show as much.
+    let rule = "[[rule]]\ntool = \"write_file\"\nrole = \"agent\"\neffect = \"allow\"\n";
+    let body = serde_json::json!({ "toml": rule });
+    assert_eq!(server.post(&server.token("admin"), "/api/rules", &body).0, 200);
+    let allowed = remote(&scratch, &server, "agent", &overwrite);
+    assert!(allowed.stdout.contains("would run"), "{}", allowed.stdout);
+    assert!(allowed.stdout.contains("three"), "{}", allowed.stdout);
+    let (status, reply) = server.post(
+        &server.token("agent"),
+        "/api/tools/execute/echo",
+        &serde_json::json!({"args": {"text": "a"}, "dry_run": true, "approval_id": "01"}),
+    );
+    assert_eq!(status, 422, "{reply}");
+}
+
+#[test]
+fn a_batch_prints_the_same() {
+    let scratch = workspace();
+    let server = RunningServer::start(&scratch);
+    let input = concat!(
+        r#"{"id": 1, "tool": "wink/read_file", "args": {"path": "a.txt"}}"#,
+        "\n\n",
+        r#"{"id": "two", "tool": "forgekeeper/echo", "args": {"text": "\u001b[31m\n"}}"#,
+        "\n",
+        r#"{"id": 3, "tool": "wink/read_file", "args": {"path": "nope"}}"#,
+        "\n",
+        r#"{"id": 4, "tool": "wink/nope"}"#,
+        "\n",
+        r#"{"id": 5, "tool": "nachos/calculator", "args": {}}"#,
+        "\n",
+        r#"{"id": 6, "tool": "clemini/bash", "args": {"command": "exit 3"}}"#,
+        "\nnonsense\n",
+        r#"{"id": 8, "tool": "echo", "args": {"text": "the end"}}"#,
+    );
+    let (url, token) = (format!("http://{}", server.address), token_file(&scratch, "admin"));
+    let there = ["--server", url.as_str(), "--token-file", token.as_str()];
+    let elapsed = Regex::new(r#""(elapsed_us|duration)":[0-9]+"#).unwrap();
+    let lasting = |text: &str| lasting(&elapsed.replace_all(text, "ELAPSED"));
+    let here = scratch.feed(["call", "--batch"], input.as_bytes());
+    assert_eq!(here.stdout.lines().count(), 8, "{}", here.stdout);
+    let remote = scratch.feed(there.iter().chain(&["call", "--batch"]), input.as_bytes());
+    assert_eq!(lasting(&remote.stdout), lasting(&here.stdout));
+    assert_eq!((remote.code, remote.stderr), (here.code, here.stderr));
+    assert_eq!(remote.code, 1);
+    // More at once than the server takes of one token: the rest waits, and every line is answered once.
+    let many: String = (0..300)
+        .map(|id| format!("{{\"id\":{id},\"tool\":\"echo\",\"args\":{{\"text\":\"a\"}}}}\n"))
+        .collect();
+    let words = ["call", "--batch", "--jobs", "100"];
+    let remote = scratch.feed(there.iter().chain(&words), many.as_bytes());
+    assert_eq!((remote.code, remote.stderr.as_str()), (0, ""));
+    let mut ids: Vec<u64> = remote
+        .stdout
+        .lines()
+        .map(|line| {
+            serde_json::from_str::<serde_json::Value>(line).unwrap()["id"].as_u64().unwrap()
+        })
+        .collect();
+    ids.sort_unstable();
+    assert_eq!(ids, (0..300).collect::<Vec<u64>>());
+    drop(server);
+    let gone = scratch.feed(there.iter().chain(&["call", "--batch"]), input.as_bytes());
+    assert_eq!((gone.code, gone.json()["error"]["code"].clone()), (1, "server_error".into()));
+}
+
+#[test]
 fn the_record_the_changes_and_the_figures_print_the_same() {
     let scratch = workspace();
     let server = RunningServer::start(&scratch);
@@ -123,6 +220,12 @@ fn the_record_the_changes_and_the_figures_print_the_same() {
         &["audit", "verify", "--json"],
         &["audit", "export"],
         &["audit", "export", "--tool", "clemini/edit"],
+        &["audit", "export", "--format", "csv"],
+        &["audit", "export", "--format", "csv", "--outcome", "error"],
+        &["audit", "tail"],
+        &["audit", "tail", "-n", "3"],
+        &["audit", "tail", "-n", "0"],
+        &["audit", "tail", "--json"],
         &["undo"],
         &["undo", "--json"],
         &["undo", "--all"],
@@ -144,6 +247,9 @@ fn the_record_the_changes_and_the_figures_print_the_same() {
         &["stats", "resources"],
         &["stats", "resources", "clemini/bash"],
         &["stats", "resources", "clemini/bash", "--json"],
+        &["stats", "rebuild"],
+        &["stats", "rebuild", "--json"],
+        &["stats", "errors"],
     ] {
         same(&scratch, &server, words);
     }
@@ -243,21 +349,88 @@ fn an_interrupt_cancels_the_call_on_the_server() {
     let ended = child.0.wait().unwrap();
     assert!(!ended.success());
     let mut said = String::new();
-    std::io::Read::read_to_string(&mut child.0.stderr.take().unwrap(), &mut said).unwrap();
+    child.0.stderr.take().unwrap().read_to_string(&mut said).unwrap();
     assert!(said.contains("the server cancels a call that runs"), "{said}");
     wait_until(|| count("open") == 0);
     assert_eq!(count("error"), 1);
+}
+
+/// Starts a server on a Unix socket, whose address stays when the server is started again.
+fn start_on(scratch: &Scratch, socket: &std::path::Path) -> Ended {
+    let mut command = scratch.command();
+    command.args(["serve", "--address", &format!("unix:{}", socket.display())]);
+    let server = Ended(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    wait_until(|| std::os::unix::net::UnixStream::connect(socket).is_ok());
+    wait_until(|| scratch.state().join("first_tokens/admin").exists());
+    server
+}
+
+#[test]
+fn a_tail_goes_on_after_the_server_was_away_and_ends_with_an_interrupt() {
+    let scratch = workspace();
+    let socket = scratch.path("crib.sock");
+    let server = start_on(&scratch, &socket);
+    let mut command = scratch.command();
+    command.args(["--server", &format!("unix:{}", socket.display())]);
+    command.args(["--token-file", &token_file(&scratch, "approver")]);
+    command.args(["audit", "tail", "--follow", "--json", "-n", "1"]);
+    let log = std::fs::File::create(scratch.path("tail.log")).unwrap();
+    let mut child = Ended(command.stdout(Stdio::piped()).stderr(log).spawn().unwrap());
+    let mut out = BufReader::new(child.0.stdout.take().unwrap());
+    // Returns the numbers of the lines up to a certain one.
+    let mut lines_until = |is_last: &dyn Fn(&serde_json::Value) -> bool| {
+        let mut numbers = Vec::new();
+        loop {
+            let mut line = String::new();
+            let said = || std::fs::read_to_string(scratch.path("tail.log")).unwrap();
+            assert!(out.read_line(&mut line).unwrap() > 0, "{}", said());
+            let line: serde_json::Value = serde_json::from_str(&line).unwrap();
+            numbers.push(line["seq"].as_u64().unwrap());
+            if is_last(&line) {
+                return numbers;
+            }
+        }
+    };
+    let has_ended = |line: &serde_json::Value| line["event"] == "ended" && line["name"] == "echo";
+    let echo = || assert_eq!(scratch.call("forgekeeper/echo", r#"{"text": "a"}"#).code, 0);
+    let mut numbers = lines_until(&|_| true);
+    echo();
+    numbers.extend(lines_until(&has_ended));
+    drop(server);
+    echo();
+    let server = start_on(&scratch, &socket);
+    numbers.extend(lines_until(&has_ended));
+    echo();
+    numbers.extend(lines_until(&has_ended));
+    assert!(numbers.windows(2).all(|pair| pair[1] == pair[0] + 1), "{numbers:?}");
+    assert!(numbers.len() >= 13, "{numbers:?}");
+
+    kill_process(Pid::from_child(&child.0), Signal::INT).unwrap();
+    let ended = child.0.wait().unwrap();
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&ended), Some(2), "{ended:?}");
+    let said = std::fs::read_to_string(scratch.path("tail.log")).unwrap();
+    assert_eq!(said.matches("trying again until Ctrl-C").count(), 1, "{said}");
+    assert_eq!(said.matches("connected again").count(), 1, "{said}");
+    assert!(!said.contains("error:"), "{said}");
+
+    // A token that counts no more is no connection that was cut.
+    let mut command = scratch.command();
+    command.args(["--server", &format!("unix:{}", socket.display())]);
+    command.args(["--token-file", &token_file(&scratch, "approver")]);
+    command.args(["audit", "tail", "--follow"]);
+    let mut child = Ended(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+    let mut first = String::new();
+    BufReader::new(child.0.stdout.take().unwrap()).read_line(&mut first).unwrap();
+    assert_eq!(scratch.run(["tokens", "rotate", "approver"]).code, 0);
+    assert_eq!(child.0.wait().unwrap().code(), Some(1));
+    drop(server);
 }
 
 #[test]
 fn a_unix_socket_and_the_environment_name_the_server() {
     let scratch = workspace();
     let socket = scratch.path("crib.sock");
-    let mut command = scratch.command();
-    command.args(["serve", "--address", &format!("unix:{}", socket.display())]);
-    let _server = Ended(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
-    wait_until(|| std::os::unix::net::UnixStream::connect(&socket).is_ok());
-    wait_until(|| scratch.state().join("first_tokens/agent").exists());
+    let _server = start_on(&scratch, &socket);
     let mut command = scratch.command();
     command.env("TOOLCRIB_SERVER", format!("unix:{}", socket.display()));
     command.env("TOOLCRIB_TOKEN_FILE", token_file(&scratch, "agent"));

@@ -143,6 +143,35 @@ fn an_agent_hears_of_its_own_calls_only_and_a_filter_leaves_the_rest_out() {
 }
 
 #[test]
+fn who_may_read_the_record_gets_its_lines_as_they_are() {
+    let scratch = Scratch::new();
+    let server = RunningServer::start(&scratch);
+    let (agent, approver) = (server.token("agent"), server.token("approver"));
+    server.execute(&agent, "echo", json!({"text": "before"}));
+    let before = scratch.record().last().unwrap()["seq"].as_u64().unwrap();
+    let path = format!("/api/events?form=line&after={}", before - 1);
+    let mut live = Follower::start(&server, &approver, &path, "");
+    let replayed = live.next();
+    server.execute(&agent, "echo", json!({"text": "hi"}));
+    let mut heard = vec![replayed];
+    heard.extend(live.until("call.ended"));
+    let lines = scratch.record();
+    for event in heard {
+        let number = event.id.unwrap();
+        let line = lines.iter().find(|line| line["seq"] == number);
+        assert_eq!(Some(&event.data), line, "{number}");
+    }
+    let (status, reply) = server.get(&agent, "/api/events?form=line");
+    assert_eq!((status, &reply["error"]), (403, &"role_not_allowed".into()), "{reply}");
+    let (status, reply) = server.get(&agent, "/api/audit/tail");
+    assert_eq!((status, &reply["error"]), (403, &"role_not_allowed".into()), "{reply}");
+    for path in ["/api/events?form=x", "/api/audit/tail?lines=0", "/api/audit/tail?lines=10001"] {
+        let (status, reply) = server.get(&approver, path);
+        assert_eq!(status, 400, "{path}: {reply}");
+    }
+}
+
+#[test]
 fn a_reader_that_reads_nothing_holds_nobody_up_and_a_stop_ends_all() {
     let scratch = Scratch::new();
     let server = RunningServer::start(&scratch);

@@ -244,6 +244,7 @@ fn run_commands(story: &mut Story<'_>) {
 fn read_statistics(story: &mut Story<'_>) {
     story.execute("read_file", json!({"path": "nope.txt"}));
     story.ask("stats", Asked { role: "approver", ..Asked::default() });
+    story.ask("rebuild_stats", Asked { role: "admin", ..Asked::default() });
     for (all, one, by_full_name) in [
         ("errors", "tool_errors", "tool_errors_by_full_name"),
         ("regressions", "tool_regression", "tool_regression_by_full_name"),

@@ -9,10 +9,12 @@ use toolcrib_serve::{FileDifference, ShownChange};
 use super::filter::call_filter;
 use super::listing::{ListedCall, print_calls};
 use super::report;
+use super::served_tail::{self, TailWish};
 use super::show::ShownCall;
-use crate::cli::{AuditArgs, AuditCommand, ExportFormat};
+use super::tail_line::TailPrinter;
+use crate::cli::{AuditArgs, AuditCommand, CallFilterArgs, ExportFormat};
 use crate::command::past_call::{CALLS, shown_time, what};
-use crate::command::remote::{ServerClient, only_local, path_part};
+use crate::command::remote::{ServerClient, path_part};
 use crate::command::short_id::{self, Candidate, IdError};
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -66,8 +68,10 @@ pub(super) fn run(
     args: &AuditArgs,
 ) -> Result<Exit, CliError> {
     match &args.command {
-        AuditCommand::Tail { .. } => {
-            Err(only_local("`audit tail`", "`toolcrib audit search` lists the newest calls"))
+        AuditCommand::Tail { follow, lines, json } => {
+            let wanted = if *follow { TailWish::Follow } else { TailWish::Newest };
+            let printer = TailPrinter { terminal, format: (*json).into() };
+            served_tail::run(client, printer, *lines, wanted)
         }
         AuditCommand::Show { call, json, .. } => {
             let wanted = match call {
@@ -93,20 +97,41 @@ pub(super) fn run(
             }
             Ok(Exit::Done)
         }
-        AuditCommand::Export { format: ExportFormat::Csv, .. } => {
-            Err(only_local("`--format csv`", "export as ndjson, or run it there"))
-        }
-        AuditCommand::Export { filter, .. } => {
-            let query = query(&call_filter(filter)?, None);
-            client.read_lines(&format!("/api/audit/export?{query}"), |line| {
-                print(&format!("{}\n", escape::json(&String::from_utf8_lossy(line))))
-            })?;
-            Ok(Exit::Done)
-        }
+        AuditCommand::Export { filter, format, .. } => export(client, filter, *format),
         AuditCommand::Verify { json } => {
             let body: VerifiedBody = client.get("/api/audit/verify")?;
             Ok(report::show(terminal, &body.into(), (*json).into()))
         }
+    }
+}
+
+/// Prints what a server exports, as it comes.
+fn export(
+    client: &ServerClient,
+    filter: &CallFilterArgs,
+    format: ExportFormat,
+) -> Result<Exit, CliError> {
+    let (path, cut) = match format {
+        ExportFormat::Ndjson => ("/api/audit/export", "{\"error\":\"the export is incomplete: "),
+        ExportFormat::Csv => ("/api/audit/export.csv", "error: the export is incomplete: "),
+    };
+    let query = query(&call_filter(filter)?, None);
+    let mut why = None;
+    client.read_lines(&format!("{path}?{query}"), |line| {
+        let line = String::from_utf8_lossy(line);
+        if let Some(said) = line.strip_prefix(cut) {
+            why = Some(said.trim_end_matches("\"}").to_owned());
+            return false;
+        }
+        let line = match format {
+            ExportFormat::Ndjson => escape::json(&line),
+            ExportFormat::Csv => escape::line(&line),
+        };
+        print(&format!("{line}\n"))
+    })?;
+    match why {
+        None => Ok(Exit::Done),
+        Some(why) => Err(CliError::usage(format!("the export is incomplete: {why}"))),
     }
 }
 

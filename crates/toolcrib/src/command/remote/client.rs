@@ -2,11 +2,12 @@
 
 use std::fmt::Write;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1;
-use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, RETRY_AFTER};
 use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
 use serde::Deserialize;
@@ -20,7 +21,11 @@ use crate::error::{CliError, CliErrorKind};
 use crate::terminal::Terminal;
 
 /// The media types of a server's replies.
-const JSON_TYPES: [&str; 2] = ["application/json", "application/x-ndjson"];
+const REPLY_TYPES: [&str; 4] =
+    ["application/json", "application/x-ndjson", "text/csv", "text/event-stream"];
+
+/// How long a stream of events may be silent. A server says every 15 seconds how it does.
+const LONGEST_SILENCE: Duration = Duration::from_secs(45);
 
 /// The largest reply, or line of a longer one, that is read, in bytes.
 const MOST_REPLY_BYTES: usize = 64 << 20;
@@ -36,6 +41,26 @@ pub(in crate::command) struct ServerClient {
 pub(in crate::command) struct ServerReply {
     pub(in crate::command) status: u16,
     pub(in crate::command) body: Vec<u8>,
+    /// When to come again, if the server has too much to do.
+    pub(in crate::command) retry_after: Option<Duration>,
+}
+
+/// How a stream of events ended.
+pub(in crate::command) enum StreamEnd {
+    /// Its reader wants no more.
+    Stopped,
+    /// The connection was cut or could not be made, which can pass.
+    Cut(CliError),
+}
+
+/// Why there are no more lines.
+enum LinesEnd {
+    /// Their reader wants no more.
+    Stopped,
+    /// That was all.
+    Whole,
+    /// The connection was cut.
+    Cut(CliError),
 }
 
 /// A reply that says why the server does not do what it was asked for.
@@ -211,6 +236,47 @@ impl ServerClient {
         })?
     }
 
+    /// Gives each line of a stream of events to `take`, until that returns false. The stream begins after the event with
+    /// the number `last`.
+    pub(in crate::command) fn follow_events(
+        &self,
+        path: &str,
+        last: u64,
+        mut take: impl FnMut(&[u8]) -> bool,
+    ) -> Result<StreamEnd, CliError> {
+        let mut request = self.request(Method::GET, path, None, None)?;
+        request.headers_mut().insert("last-event-id", last.into());
+        block_on(async {
+            tokio::select! {
+                ended = self.stream_events(request, &mut take) => ended,
+                () = interrupted() => Err(was_interrupted()),
+            }
+        })?
+    }
+
+    async fn stream_events(
+        &self,
+        request: Request<Full<Bytes>>,
+        take: &mut impl FnMut(&[u8]) -> bool,
+    ) -> Result<StreamEnd, CliError> {
+        let response = match self.respond(request).await {
+            Ok(response) => response,
+            Err(err) if err.kind == CliErrorKind::Server => return Ok(StreamEnd::Cut(err)),
+            Err(err) => return Err(err),
+        };
+        let status = response.status();
+        if !status.is_success() {
+            let refused = self.refused(&self.collect(response).await?);
+            let can_pass = status.is_server_error() || status.as_u16() == 429;
+            return if can_pass { Ok(StreamEnd::Cut(refused)) } else { Err(refused) };
+        }
+        Ok(match self.take_lines(response, LONGEST_SILENCE, take).await? {
+            LinesEnd::Stopped => StreamEnd::Stopped,
+            LinesEnd::Whole => StreamEnd::Cut(self.cut("it sends no more")),
+            LinesEnd::Cut(err) => StreamEnd::Cut(err),
+        })
+    }
+
     async fn stream_lines(
         &self,
         request: Request<Full<Bytes>>,
@@ -220,16 +286,33 @@ impl ServerClient {
         if !response.status().is_success() {
             return Err(self.refused(&self.collect(response).await?));
         }
+        match self.take_lines(response, Duration::MAX, take).await? {
+            LinesEnd::Stopped | LinesEnd::Whole => Ok(()),
+            LinesEnd::Cut(err) => Err(err),
+        }
+    }
+
+    /// Gives each line of a body to `take`, until that returns false or nothing comes for as long as `silence`.
+    async fn take_lines(
+        &self,
+        response: Response<Incoming>,
+        silence: Duration,
+        take: &mut impl FnMut(&[u8]) -> bool,
+    ) -> Result<LinesEnd, CliError> {
         let mut body = response.into_body();
         let mut open: Vec<u8> = Vec::new();
-        while let Some(frame) = body.frame().await {
-            let frame = frame.map_err(|err| self.cut(&err.to_string()))?;
-            let Ok(data) = frame.into_data() else { continue };
+        loop {
+            let data = match tokio::time::timeout(silence, body.frame()).await {
+                Err(_) => return Ok(LinesEnd::Cut(self.cut("it has fallen silent"))),
+                Ok(None) => break,
+                Ok(Some(Err(err))) => return Ok(LinesEnd::Cut(self.cut(&err.to_string()))),
+                Ok(Some(Ok(frame))) => frame.into_data().unwrap_or_default(),
+            };
             open.extend_from_slice(&data);
             while let Some(end) = open.iter().position(|byte| *byte == b'\n') {
                 let rest = open.split_off(end + 1);
                 if !take(&open[..end]) {
-                    return Ok(());
+                    return Ok(LinesEnd::Stopped);
                 }
                 open = rest;
             }
@@ -240,7 +323,7 @@ impl ServerClient {
         if !open.is_empty() {
             take(&open);
         }
-        Ok(())
+        Ok(LinesEnd::Whole)
     }
 
     async fn exchange(&self, request: Request<Full<Bytes>>) -> Result<ServerReply, CliError> {
@@ -255,7 +338,7 @@ impl ServerClient {
         let status = response.status().as_u16();
         let content_type = response.headers().get(CONTENT_TYPE);
         let content_type = content_type.and_then(|value| value.to_str().ok()).unwrap_or_default();
-        if !JSON_TYPES.iter().any(|json| content_type.starts_with(json)) {
+        if !REPLY_TYPES.iter().any(|known| content_type.starts_with(known)) {
             let what = format!("its reply, with the status {status}, is no JSON");
             return Err(self.not_ours(&what));
         }
@@ -264,6 +347,8 @@ impl ServerClient {
 
     async fn collect(&self, response: Response<Incoming>) -> Result<ServerReply, CliError> {
         let status = response.status().as_u16();
+        let retry_after = response.headers().get(RETRY_AFTER).and_then(|it| it.to_str().ok());
+        let retry_after = retry_after.and_then(|it| it.parse().ok()).map(Duration::from_secs);
         let body = Limited::new(response.into_body(), MOST_REPLY_BYTES).collect().await;
         let body = body.map_err(|err| match err.downcast_ref::<LengthLimitError>() {
             Some(_) => {
@@ -273,7 +358,7 @@ impl ServerClient {
             }
             None => self.cut(&err.to_string()),
         })?;
-        Ok(ServerReply { status, body: body.to_bytes().to_vec() })
+        Ok(ServerReply { status, body: body.to_bytes().to_vec(), retry_after })
     }
 
     async fn send_over(
@@ -306,6 +391,16 @@ impl ServerClient {
             "it may have stopped; `toolcrib audit search` shows what became of a call, once it runs again",
         )
     }
+}
+
+/// Waits, unless the process is told to end.
+pub(in crate::command) fn pause(time: Duration) -> Result<(), CliError> {
+    block_on(async {
+        tokio::select! {
+            () = tokio::time::sleep(time) => Ok(()),
+            () = interrupted() => Err(was_interrupted()),
+        }
+    })?
 }
 
 fn was_interrupted() -> CliError {

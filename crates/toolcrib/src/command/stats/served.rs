@@ -3,13 +3,14 @@
 use serde::Deserialize;
 use serde_json::json;
 use toolcrib_ledger::ToolStats;
-use toolcrib_serve::ReportKind;
+use toolcrib_serve::{RebuiltStats, ReportKind};
 
 use super::contract;
 use super::named_tool::ReportForm;
+use super::rebuilt;
 use super::tables::StatsTables;
 use crate::cli::{StatsArgs, StatsCommand};
-use crate::command::remote::{ServerClient, only_local, path_part};
+use crate::command::remote::{ServerClient, path_part};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::terminal::{Terminal, print_json};
@@ -24,9 +25,9 @@ pub(super) fn run(
     terminal: Terminal,
     args: &StatsArgs,
 ) -> Result<Exit, CliError> {
-    if let Some(StatsCommand::Rebuild { .. }) = &args.command {
-        let hint = "run `toolcrib stats rebuild` there";
-        return Err(only_local("`stats rebuild`", hint));
+    if let Some(StatsCommand::Rebuild { json }) = &args.command {
+        let figures: RebuiltStats = client.post("/api/stats/rebuild", &json!({}))?;
+        return Ok(rebuilt::show(terminal, &figures, (*json).into()));
     }
     let StatsBody { tools } = client.get("/api/stats")?;
     let tables = StatsTables::new(terminal, tools);
