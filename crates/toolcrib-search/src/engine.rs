@@ -14,16 +14,15 @@ use rustix::fs::{AtFlags, FileType, statat};
 use toolcrib_core::search::{Found, FoundPaths, Glob, Grep, Page, Pattern, Scope, Search, Sort};
 use toolcrib_core::{Cancel, ErrorKind, SearchableTree, ToolError, escape};
 
-use crate::index::candidates::{CandidateFiles, RuledOutCount};
+use crate::index::candidates::{CandidateFiles, ContentQuery, RuledOutCount};
 use crate::index::error::{IndexError, IndexErrorKind};
 use crate::index::indexer::{IndexOptions, Indexer};
 use crate::index::status::{IndexStatus, Phase};
 use crate::paths::{Paths, split};
 use crate::pattern::Patterns;
-use crate::plan::Query;
+use crate::scan::file_search::{LinesToSearch, TargetText};
 use crate::scan::filter::{Filter, GlobSubject};
 use crate::scan::ignore_rules::{self, IgnoreRules, Level, RULE_FILES, RuleFiles};
-use crate::scan::kept_text::KeptText;
 use crate::scan::open::{absolute, open_directory};
 use crate::scan::parallel_search::{ParallelSearch, SearchOutcome, Targets};
 use crate::scan::stop::Stop;
@@ -135,7 +134,7 @@ impl IndexedRoot {
     /// Returns the files that a question has to open, if the index is current.
     fn candidates(
         &self,
-        query: &Query,
+        content: &ContentQuery<'_>,
         base: &[u8],
         filter: &Filter,
         count: RuledOutCount,
@@ -153,7 +152,7 @@ impl IndexedRoot {
             if index.dirty_len() > 0 {
                 indexer.wake();
             }
-            is_current.then(|| index.candidates(query, base, filter, count))
+            is_current.then(|| index.candidates(content, base, filter, count))
         });
         drop(held);
         if candidates.is_some() {
@@ -162,7 +161,8 @@ impl IndexedRoot {
             indexer.wake();
             indexer.status().scanned += 1;
         }
-        Some(IndexedFiles { candidates: candidates?, indexer })
+        let is_exact = content.words.is_some_and(|plan| plan.is_exact);
+        Some(IndexedFiles { candidates: candidates?, indexer, is_exact })
     }
 
     fn filter(
@@ -267,8 +267,16 @@ impl Targets for WalkedFiles {
         self.paths.get(self.chosen.as_ref().map_or(index, |chosen| chosen[index]))
     }
 
-    fn text(&self, _: usize) -> Option<Arc<KeptText>> {
+    fn text(&self, _: usize) -> Option<TargetText<'_>> {
         None
+    }
+
+    fn known_count(&self, _: usize) -> Option<u64> {
+        None
+    }
+
+    fn is_little_work(&self) -> bool {
+        false
     }
 }
 
@@ -276,7 +284,15 @@ impl Targets for WalkedFiles {
 struct IndexedFiles<'a> {
     candidates: CandidateFiles,
     indexer: &'a Indexer,
+    /// Whether every line that the index of words knows matches.
+    is_exact: bool,
 }
+
+/// Up to so many files of which nothing is known are little work.
+const FEW_FILES: usize = 24;
+
+/// Up to so many lines that may match are little work.
+const FEW_LINES: usize = 2000;
 
 impl Targets for IndexedFiles<'_> {
     fn len(&self) -> usize {
@@ -287,10 +303,29 @@ impl Targets for IndexedFiles<'_> {
         self.candidates.path(index)
     }
 
-    fn text(&self, index: usize) -> Option<Arc<KeptText>> {
-        let held = self.indexer.index();
+    fn text(&self, index: usize) -> Option<TargetText<'_>> {
         let candidates = &self.candidates;
-        held.as_ref()?.text(candidates.generation, candidates.slot(index))
+        let held = self.indexer.index();
+        let (text, version) = held.as_ref()?.text(candidates.generation, candidates.slot(index))?;
+        drop(held);
+        // If the file has changed since, the lines are not those of its text.
+        let known = candidates.lines(index).filter(|known| known.version == version);
+        let lines = match known {
+            Some(known) if self.is_exact => LinesToSearch::Matching(known.lines),
+            Some(known) => LinesToSearch::Only(known.lines),
+            None => LinesToSearch::All,
+        };
+        Some(TargetText { text, lines })
+    }
+
+    fn known_count(&self, index: usize) -> Option<u64> {
+        let known = self.is_exact.then(|| self.candidates.lines(index)).flatten()?;
+        Some(known.lines.len() as u64)
+    }
+
+    fn is_little_work(&self) -> bool {
+        let (unknown, lines) = self.candidates.unknown();
+        unknown <= FEW_FILES && (self.is_exact || lines <= FEW_LINES)
     }
 }
 
@@ -319,7 +354,14 @@ impl Search for Engine {
             threads: root.threads,
         };
         let count = if ask.counts_files { RuledOutCount::Exact } else { RuledOutCount::Skip };
-        if let Some(indexed) = root.candidates(&compiled.query, &base, &filter, count) {
+        let page_end = ask.page.skip.saturating_add(ask.page.most);
+        let counted = usize::try_from(ask.count_limit).unwrap_or(usize::MAX);
+        let content = ContentQuery {
+            query: &compiled.query,
+            words: compiled.words.as_ref(),
+            most: page_end.max(counted),
+        };
+        if let Some(indexed) = root.candidates(&content, &base, &filter, count) {
             let SearchOutcome { mut found, end } = search.run(&indexed);
             cancel.check()?;
             if !found.is_partial {

@@ -1,4 +1,5 @@
-//! The index of a tree: trigrams that say which files cannot have a match, kept current by file events.
+//! The index of a tree: trigrams that say which files cannot have a match, and words with their lines, kept current by
+//! file events.
 
 pub(crate) mod candidates;
 pub(crate) mod disk;
@@ -14,3 +15,6 @@ pub(crate) mod status;
 mod sweep;
 mod tree_index;
 mod watcher;
+mod word_builder;
+mod word_collection;
+mod word_postings;

@@ -9,6 +9,7 @@ mod pattern;
 mod plan;
 mod scan;
 mod trigram;
+mod word_plan;
 
 pub use engine::Engine;
 pub use index::disk::{

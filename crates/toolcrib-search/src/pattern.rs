@@ -10,6 +10,7 @@ use toolcrib_core::search::Pattern;
 use toolcrib_core::{ErrorKind, ToolError};
 
 use crate::plan::{Query, plan};
+use crate::word_plan::{WordPlan, word_plan};
 
 /// The longest pattern, in bytes.
 const MAX_PATTERN_BYTES: usize = 64 << 10;
@@ -25,6 +26,8 @@ pub(crate) struct Compiled {
     pub(crate) matcher: RegexMatcher,
     /// The trigrams that a file must have to be worth opening.
     pub(crate) query: Query,
+    /// The words that a line must have to match.
+    pub(crate) words: Option<WordPlan>,
     /// Whether every line matches, so that counting lines is enough.
     pub(crate) is_every_line: bool,
     /// What ends a line for this pattern.
@@ -101,8 +104,9 @@ fn compile(pattern: &Pattern) -> Result<Compiled, ToolError> {
     let properties = hir.properties();
     let is_every_line = properties.minimum_len() == Some(0) && properties.look_set().is_empty();
     let compiled = |matcher: RegexMatcher, line_end: LineEnd| Compiled {
-        matcher,
         query: plan(&hir),
+        words: word_plan(&hir, &matcher),
+        matcher,
         is_every_line,
         line_end,
     };

@@ -97,6 +97,19 @@ fn print(questions: &mut [SearchQuestion]) {
         ratios[0],
         ratios[ratios.len() / 2],
     );
+    let share = |times: &mut Vec<f64>, percent: usize| {
+        times.sort_unstable_by(f64::total_cmp);
+        times[times.len() * percent / 100]
+    };
+    let mut theirs: Vec<f64> = rows.iter().map(|row| row.1).collect();
+    let mut ours: Vec<f64> = rows.iter().map(|row| row.2).collect();
+    println!(
+        "  rg: median {:.1} ms, 95 % within {:.1} ms; ours: median {:.2} ms, 95 % within {:.2} ms",
+        share(&mut theirs, 50),
+        share(&mut theirs, 95),
+        share(&mut ours, 50),
+        share(&mut ours, 95)
+    );
     println!("  the {SHOWN} lowest ratios:");
     for (ratio, theirs, ours, question) in rows.iter().take(SHOWN) {
         println!(

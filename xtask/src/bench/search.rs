@@ -380,6 +380,9 @@ fn print_index(built: &Built, warm: &Engine, tree: &Path) -> Result<(), Box<dyn 
         status.memory.postings as f64 / text * 100.0,
         text / 1e6
     );
+    // The words are collected after the index is ready, while the questions above are asked.
+    let words = warm.statuses().pop().map_or(0, |(_, status)| status.memory.words) as f64;
+    println!("words: {:.1} MB, {:.1} % of that text", words / 1e6, words / text * 100.0);
     if std::env::var_os("BENCH_CORPUS").is_none() {
         println!("one changed file: indexed in {:.0} µs (goal 1000)", one_file(warm, tree)?);
     }

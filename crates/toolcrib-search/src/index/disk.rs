@@ -4,7 +4,6 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 use toolcrib_core::canonical::hex;
@@ -55,8 +54,8 @@ fn write(path: &Path, snapshot: &IndexSnapshot) -> io::Result<u64> {
         Out { file: io::BufWriter::with_capacity(1 << 20, file), sum: Sha256::new(), size: 0 };
     out.bytes(MAGIC)?;
     out.number(snapshot.shards.len())?;
-    for postings in &snapshot.shards {
-        let tables = postings.tables();
+    for shard in &snapshot.shards {
+        let tables = shard.postings.tables();
         out.number(tables.docs)?;
         out.words(tables.heads)?;
         out.block(tables.thirds)?;
@@ -149,7 +148,7 @@ fn parse(content: &[u8]) -> Option<IndexSnapshot> {
         } else {
             Postings::from_tables(heads, thirds, entries, lists, docs)?
         };
-        snapshot.shards.push(Arc::new(postings));
+        snapshot.shards.push(postings.into());
     }
     for _ in 0..content.number()? {
         let path = content.block()?.into();
@@ -171,8 +170,8 @@ fn parse(content: &[u8]) -> Option<IndexSnapshot> {
         let state = match kind {
             1 => FileState::Binary,
             2 => {
-                let postings = snapshot.shards.get(usize::from(shard))?;
-                if usize::from(doc) >= postings.docs() {
+                let tables = snapshot.shards.get(usize::from(shard))?;
+                if usize::from(doc) >= tables.postings.docs() {
                     return None;
                 }
                 FileState::Packed(shard, doc)
@@ -276,7 +275,7 @@ mod tests {
         builder.add(b"hello world");
         builder.end();
         let mut snapshot =
-            IndexSnapshot { shards: vec![Arc::new(builder.build())], ..IndexSnapshot::default() };
+            IndexSnapshot { shards: vec![builder.build().into()], ..IndexSnapshot::default() };
         let stamp = FileStamp { device: 0, inode: 1, size: 2, modified_ns: -3, changed_ns: 4 };
         let known = |state, is_racy| KnownFile { stamp, is_racy, state, text: None };
         snapshot.files.insert(b"a".as_slice().into(), known(FileState::Packed(0, 0), false));
@@ -293,7 +292,7 @@ mod tests {
         assert_eq!(back.files.len(), 2);
         assert_eq!(back.files[b"a".as_slice()].state, FileState::Packed(0, 0));
         assert_eq!(back.files[b"a".as_slice()].stamp.modified_ns, -3);
-        assert_eq!(back.shards[0].find(&Query::Trigram(trigram(b"wor"))), Some(vec![0]));
+        assert_eq!(back.shards[0].postings.find(&Query::Trigram(trigram(b"wor"))), Some(vec![0]));
         assert!(load(folder.path(), 100).is_none(), "over the options");
     }
 

@@ -64,7 +64,8 @@ pub(crate) struct Indexer {
     status: Mutex<IndexStatus>,
     pub(super) last_sweep: Mutex<Instant>,
     pub(super) sweep_is_due: AtomicBool,
-    /// Whether texts fit into memory, and whether postings do.
+    /// Whether words fit into memory, whether texts do, and whether postings do.
+    pub(super) keeps_words: AtomicBool,
     keeps_texts: AtomicBool,
     keeps_postings: AtomicBool,
     /// Bytes of texts that were read and are not in the index yet.
@@ -89,6 +90,7 @@ impl Indexer {
             status: Mutex::default(),
             last_sweep: Mutex::new(Instant::now()),
             sweep_is_due: AtomicBool::new(false),
+            keeps_words: AtomicBool::new(true),
             keeps_texts: AtomicBool::new(true),
             keeps_postings: AtomicBool::new(true),
             pending_text_bytes: AtomicUsize::new(0),
@@ -185,6 +187,7 @@ impl Indexer {
             }
             if is_done {
                 self.load_texts();
+                self.collect_words();
                 self.publish_status();
                 self.wait_for_changes();
             }
@@ -297,8 +300,12 @@ impl Indexer {
         }
     }
 
-    /// Drops what does not fit into memory: texts first, then postings.
+    /// Drops what does not fit into memory: words first, then texts, then postings.
     fn shrink(&self, index: &mut Index) {
+        if index.bytes() > self.options.max_memory_bytes {
+            index.drop_words();
+            self.keeps_words.store(false, Ordering::Relaxed);
+        }
         if index.bytes() > self.options.max_memory_bytes {
             index.drop_texts();
             self.keeps_texts.store(false, Ordering::Relaxed);
@@ -344,8 +351,8 @@ impl Indexer {
         TextRoom((self.options.max_memory_bytes / 4 * 3).saturating_sub(used))
     }
 
-    /// Drops what does not fit into memory: texts first, then postings, then the whole index.
-    fn enforce_memory_limit(&self) -> Result<(), IndexError> {
+    /// Drops what does not fit into memory: words first, then texts, then postings, then the whole index.
+    pub(super) fn enforce_memory_limit(&self) -> Result<(), IndexError> {
         let mut held = self.index();
         let Some(index) = held.as_mut() else { return Ok(()) };
         let limit = self.options.max_memory_bytes;
@@ -353,6 +360,7 @@ impl Indexer {
         let memory = IndexMemory {
             total: index.bytes(),
             postings: index.posting_bytes(),
+            words: index.word_bytes(),
             texts: index.text_bytes(),
         };
         let counts = index.counts();
@@ -378,7 +386,7 @@ impl Indexer {
         }
     }
 
-    fn is_done(&self) -> bool {
+    pub(super) fn is_done(&self) -> bool {
         if self.sweep_is_due.load(Ordering::Relaxed) {
             return false;
         }

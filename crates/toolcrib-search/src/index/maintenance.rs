@@ -8,8 +8,17 @@ use crate::index::posting_list::DocId;
 use crate::index::shard_postings::Postings;
 use crate::index::status::IndexCounts;
 use crate::index::tree_index::{FileState, Index, IndexEntry, ReadTask, Shard};
+use crate::index::word_postings::WordPostings;
 use crate::scan::kept_text::KeptText;
 use crate::trigram::Trigram;
+
+/// A shard whose words are to be collected.
+pub(crate) struct WordTask {
+    number: usize,
+    postings: Arc<Postings>,
+    /// The text of each document, if it is current and in memory.
+    pub(crate) texts: Vec<Option<Arc<KeptText>>>,
+}
 
 impl Index {
     /// Returns the files that must be read, in order of their slots.
@@ -51,7 +60,7 @@ impl Index {
         let shards = &self.postings.shards;
         let free = shards.iter().position(|shard| shard.slots.is_empty());
         let number = free.unwrap_or(shards.len()) as u16;
-        let mut shard = Shard { postings: Arc::new(postings), slots: Vec::new(), live: 0 };
+        let mut shard = Shard { tables: postings.into(), slots: Vec::new(), live: 0 };
         let mut doc = 0;
         for (task, read) in docs {
             let is_text = matches!(read.content, IndexedContent::Text(_));
@@ -115,10 +124,19 @@ impl Index {
     pub(crate) fn posting_bytes(&self) -> usize {
         let fresh: usize = self.postings.fresh.values().map(|trigrams| trigrams.len() * 4).sum();
         let shards = self.postings.shards.iter();
-        fresh + shards.map(|shard| shard.postings.bytes() + shard.slots.len() * 4).sum::<usize>()
+        fresh
+            + shards
+                .map(|shard| shard.tables.postings.bytes() + shard.slots.len() * 4)
+                .sum::<usize>()
     }
 
-    /// Bytes of memory for everything but postings and texts.
+    /// Bytes of memory for the words of files.
+    pub(crate) fn word_bytes(&self) -> usize {
+        let words = self.postings.shards.iter().filter_map(|shard| shard.tables.words.as_ref());
+        words.map(|words| words.bytes()).sum()
+    }
+
+    /// Bytes of memory for everything but postings, words and texts.
     pub(crate) fn table_bytes(&self) -> usize {
         self.names.bytes()
             + self.files.capacity() * size_of::<IndexEntry>()
@@ -134,7 +152,34 @@ impl Index {
 
     /// Bytes of memory for everything.
     pub(crate) fn bytes(&self) -> usize {
-        self.table_bytes() + self.posting_bytes() + self.text_bytes()
+        self.table_bytes() + self.posting_bytes() + self.word_bytes() + self.text_bytes()
+    }
+
+    /// Returns a shard whose words have not been collected, with its number.
+    pub(crate) fn shard_without_words(&self) -> Option<WordTask> {
+        let lacks = |shard: &Shard| shard.live > 0 && shard.tables.words.is_none();
+        let number = self.postings.shards.iter().position(lacks)?;
+        let shard = &self.postings.shards[number];
+        let texts = shard.slots.iter().enumerate().map(|(doc, slot)| {
+            let file = self.files.get(*slot as usize)?;
+            let is_current = file.state == FileState::Packed(number as u16, doc as DocId);
+            file.text.clone().filter(|_| is_current)
+        });
+        let texts = texts.collect();
+        Some(WordTask { number, postings: Arc::clone(&shard.tables.postings), texts })
+    }
+
+    /// Adds the words of a shard, if the shard is still the same.
+    pub(crate) fn install_words(&mut self, task: &WordTask, words: WordPostings) {
+        let shard = self.postings.shards.get_mut(task.number);
+        if let Some(shard) = shard.filter(|it| Arc::ptr_eq(&it.tables.postings, &task.postings)) {
+            shard.tables.words = Some(Arc::new(words));
+        }
+    }
+
+    /// Drops the words of all files.
+    pub(crate) fn drop_words(&mut self) {
+        self.postings.shards.iter_mut().for_each(|shard| shard.tables.words = None);
     }
 
     /// Drops all texts.
@@ -193,7 +238,7 @@ impl Index {
                 self.mark_dirty(slot);
             }
         }
-        self.postings.shards[number].postings = Arc::new(Postings::empty());
+        self.postings.shards[number].tables = Postings::empty().into();
     }
 
     /// Whether so many files came and went that only a sweep makes the table of names compact again.

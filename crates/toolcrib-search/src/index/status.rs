@@ -86,6 +86,8 @@ pub struct IndexMemory {
     pub total: usize,
     /// The part for postings.
     pub postings: usize,
+    /// The part for the words of files.
+    pub words: usize,
     /// The part for texts of files.
     pub texts: usize,
 }
@@ -110,7 +112,7 @@ impl IndexStatus {
         };
         let text = format!(
             "pid {}\nstarted {}\nphase {}\nreason {}\nfiles {}\ndirectories {}\nloose {}\nmemory {}\npostings \
-             {}\ntexts {}\nsweeps {}\n",
+             {}\nwords {}\ntexts {}\nsweeps {}\n",
             std::process::id(),
             started_at(std::process::id()).unwrap_or(0),
             self.phase.as_str(),
@@ -120,6 +122,7 @@ impl IndexStatus {
             self.counts.always_scan,
             self.memory.total,
             self.memory.postings,
+            self.memory.words,
             self.memory.texts,
             self.sweeps
         );
@@ -146,6 +149,8 @@ pub struct PublishedStatus {
     pub memory: u64,
     /// Bytes of memory for postings.
     pub postings: u64,
+    /// Bytes of memory for the words of files.
+    pub words: u64,
     /// Bytes of memory for texts of files.
     pub texts: u64,
 }
@@ -183,6 +188,7 @@ fn parse(text: &str) -> Option<PublishedStatus> {
             "directories" => status.directories = number,
             "memory" => status.memory = number,
             "postings" => status.postings = number,
+            "words" => status.words = number,
             "texts" => status.texts = number,
             _ => {}
         }

@@ -9,6 +9,7 @@ use crate::index::posting_list::DocId;
 use crate::index::shard_postings::Postings;
 use crate::index::slot_names::SlotNames;
 use crate::index::watcher::Watcher;
+use crate::index::word_postings::WordPostings;
 use crate::paths::{PathKey, Paths};
 use crate::scan::ignore_rules::{IgnoreRules, Level, Visibility};
 use crate::scan::kept_text::KeptText;
@@ -103,13 +104,26 @@ pub(crate) enum FileState {
 }
 
 /// Postings of a run of files.
-#[derive(Clone)]
 pub(crate) struct Shard {
-    pub(super) postings: Arc<Postings>,
+    pub(super) tables: ShardTables,
     /// The slot of each document in the postings.
     pub(super) slots: Vec<u32>,
     /// How many of the documents are still current.
     pub(super) live: usize,
+}
+
+/// What the files of a shard contain, whatever slots they have.
+#[derive(Clone)]
+pub(crate) struct ShardTables {
+    pub(crate) postings: Arc<Postings>,
+    /// The words of the files, once they have been collected.
+    pub(crate) words: Option<Arc<WordPostings>>,
+}
+
+impl From<Postings> for ShardTables {
+    fn from(postings: Postings) -> Self {
+        Self { postings: Arc::new(postings), words: None }
+    }
 }
 
 /// A file as a snapshot knows it.
@@ -124,7 +138,7 @@ pub(crate) struct KnownFile {
 #[derive(Default)]
 pub(crate) struct IndexSnapshot {
     pub(crate) files: HashMap<Box<[u8]>, KnownFile>,
-    pub(crate) shards: Vec<Arc<Postings>>,
+    pub(crate) shards: Vec<ShardTables>,
 }
 
 /// Stamps of the files of a walk, by their place in it; nothing where a file is gone.
@@ -188,9 +202,9 @@ impl Index {
         self.postings.shards = before
             .shards
             .iter()
-            .map(|postings| Shard {
-                postings: Arc::clone(postings),
-                slots: vec![u32::MAX; postings.docs()],
+            .map(|tables| Shard {
+                tables: tables.clone(),
+                slots: vec![u32::MAX; tables.postings.docs()],
                 live: 0,
             })
             .collect();
@@ -231,7 +245,7 @@ impl Index {
 
     /// Returns what is known, for the index after this one and for the disk.
     pub(crate) fn snapshot(&self) -> IndexSnapshot {
-        let shards = self.postings.shards.iter().map(|shard| Arc::clone(&shard.postings)).collect();
+        let shards = self.postings.shards.iter().map(|shard| shard.tables.clone()).collect();
         let mut snapshot = IndexSnapshot { shards, ..IndexSnapshot::default() };
         for (path, slot) in self.names.iter() {
             let file = &self.files[slot as usize];

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::ops::Range;
+use std::sync::Arc;
 
 use grep_matcher::{LineTerminator, Matcher};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
@@ -21,6 +22,23 @@ use crate::scan::text::{
 
 /// Text up to this size is searched in one go, longer text in pieces, so that the search can stop in between.
 const MAX_SLICE_BYTES: usize = 512 << 10;
+
+/// The text of a file that is in memory.
+pub(crate) struct TargetText<'a> {
+    pub(crate) text: Arc<KeptText>,
+    pub(crate) lines: LinesToSearch<'a>,
+}
+
+/// The lines of a text that may match, counted from 0.
+#[derive(Clone, Copy)]
+pub(crate) enum LinesToSearch<'a> {
+    /// All lines.
+    All,
+    /// Only these.
+    Only(&'a [u32]),
+    /// Only these, and each of them matches.
+    Matching(&'a [u32]),
+}
 
 /// Searches files, one after the other.
 pub(crate) struct FileSearcher<'a> {
@@ -78,6 +96,35 @@ impl<'a> FileSearcher<'a> {
 
     /// Searches a text that is kept in memory.
     pub(crate) fn search_kept(
+        &mut self,
+        target: &TargetText<'_>,
+        hits: &mut Hits<'_>,
+    ) -> Result<TextKind, Unsearched> {
+        let kept = &target.text;
+        let (LinesToSearch::Only(lines) | LinesToSearch::Matching(lines)) = target.lines else {
+            return self.search_all_lines(kept, hits);
+        };
+        if self.has_context {
+            return self.search_all_lines(kept, hits);
+        }
+        let mut finder = kept.line_finder();
+        for number in lines {
+            if matches!(target.lines, LinesToSearch::Matching(_)) && hits.only_counts() {
+                hits.count_up_to(lines.len() as u64);
+                break;
+            }
+            let Some(line) = finder.find(*number) else { break };
+            hits.lines_before = u64::from(*number);
+            self.search_plain(&kept.text()[line], hits).map_err(failed)?;
+            if hits.is_done {
+                break;
+            }
+        }
+        Ok(TextKind::Plain)
+    }
+
+    /// Searches a text that is kept in memory, as far as its Bloom filters do not rule out parts of it.
+    fn search_all_lines(
         &mut self,
         kept: &KeptText,
         hits: &mut Hits<'_>,

@@ -107,6 +107,11 @@ impl<'a> Hits<'a> {
         self.is_full() && !has_context
     }
 
+    /// Counts matches that are known without a search, up to the one where a search would end.
+    pub(crate) fn count_up_to(&mut self, total: u64) {
+        self.count = total.min(self.count.max(self.room.count).saturating_add(1));
+    }
+
     fn is_full(&self) -> bool {
         self.lines.len() >= self.room.lines || self.bytes >= self.room.bytes
     }

@@ -29,6 +29,8 @@ pub(crate) struct KeptText {
 struct TextPart {
     /// Where the part ends in the text.
     end: u32,
+    /// How many lines end before that.
+    lines: u32,
     /// A bit for each trigram, by its hash. Different trigrams can share a bit.
     bloom: Box<[u64; BLOOM_WORDS]>,
 }
@@ -36,11 +38,12 @@ struct TextPart {
 impl KeptText {
     pub(crate) fn new(text: &[u8]) -> Self {
         let mut parts = Vec::new();
-        let mut from = 0;
+        let (mut from, mut lines) = (0, 0);
         while text.len() > MAX_BYTES_WITHOUT_BLOOM && from < text.len() {
             let least = text.len().min(from + PART_BYTES);
             let end = memchr::memchr(b'\n', &text[least..]).map_or(text.len(), |at| least + at + 1);
-            parts.push(TextPart { end: end as u32, bloom: bloom(&text[from..end]) });
+            lines += memchr::memchr_iter(b'\n', &text[from..end]).count() as u32;
+            parts.push(TextPart { end: end as u32, lines, bloom: bloom(&text[from..end]) });
             from = end;
         }
         Self { text: text.into(), parts }
@@ -78,6 +81,49 @@ impl KeptText {
             from = end;
         }
         Some(pieces)
+    }
+
+    /// Returns how many lines end before one of the pieces begins.
+    pub(crate) fn lines_before(&self, piece: &Range<usize>) -> u64 {
+        let after = self.parts.partition_point(|part| part.end as usize <= piece.start);
+        after.checked_sub(1).map_or(0, |last| u64::from(self.parts[last].lines))
+    }
+
+    /// Returns a finder of lines by their numbers.
+    pub(crate) fn line_finder(&self) -> LineFinder<'_> {
+        LineFinder { kept: self, at: 0, number: 0 }
+    }
+}
+
+/// Finds lines by their numbers, one after the other.
+pub(crate) struct LineFinder<'a> {
+    kept: &'a KeptText,
+    /// Where in the text the finder is: at the beginning of a line.
+    at: usize,
+    number: u32,
+}
+
+impl LineFinder<'_> {
+    /// Returns where a line is, with its end. Lines count from 0. Each line must come after the one before. Returns
+    /// nothing if the text has no such line.
+    pub(crate) fn find(&mut self, number: u32) -> Option<Range<usize>> {
+        let parts = &self.kept.parts;
+        // The last line may have no end, so the last part can have one line more than it has line ends.
+        let part = parts.partition_point(|part| part.lines <= number).min(parts.len().max(1) - 1);
+        if let Some(before) = part.checked_sub(1).map(|before| &parts[before])
+            && before.end as usize > self.at
+        {
+            (self.at, self.number) = (before.end as usize, before.lines);
+        }
+        let rest = self.kept.text.get(self.at..).filter(|rest| !rest.is_empty())?;
+        let mut ends = memchr::memchr_iter(b'\n', rest);
+        let start = match number.checked_sub(self.number)? {
+            0 => self.at,
+            more => self.at + ends.nth(more as usize - 1)? + 1,
+        };
+        let end = ends.next().map_or(self.kept.text.len(), |end| self.at + end + 1);
+        (self.at, self.number) = (end, number + 1);
+        (start < end).then_some(start..end)
     }
 }
 
@@ -133,6 +179,29 @@ mod tests {
         assert!(all.len() > 3 && all.iter().all(|piece| piece.len() <= 100_000));
         assert_eq!((all[0].start, all[all.len() - 1].end), (0, text.len()));
         assert!(all.windows(2).all(|pair| pair[0].end == pair[1].start));
+    }
+
+    #[test]
+    fn lines_are_found_by_their_numbers() {
+        for (count, last) in [(3, "end"), (3, ""), (9000, "end"), (9000, "")] {
+            let mut text = String::new();
+            for number in 0..count {
+                let _ = writeln!(text, "line {number}");
+            }
+            text.push_str(last);
+            let kept = KeptText::new(text.as_bytes());
+            let lines: Vec<&str> = text.split_inclusive('\n').collect();
+            for step in [1, 2, 700, 5000] {
+                let mut finder = kept.line_finder();
+                for number in (0..lines.len()).step_by(step) {
+                    let found = finder.find(number as u32).map(|line| &text[line]);
+                    assert_eq!(found, Some(lines[number]), "{number} of {count}, by {step}");
+                }
+                assert_eq!(finder.find(lines.len() as u32 + 5), None);
+            }
+            assert_eq!(kept.line_finder().find(lines.len() as u32), None);
+        }
+        assert_eq!(KeptText::new(b"").line_finder().find(0), None);
     }
 
     #[test]

@@ -3,16 +3,15 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use toolcrib_core::search::{Found, FoundFile, Grep, Line, Want};
 use toolcrib_core::{SearchableTree, escape};
 
 use crate::parallel;
 use crate::pattern::Compiled;
-use crate::scan::file_search::FileSearcher;
+use crate::scan::file_search::{FileSearcher, TargetText};
 use crate::scan::hits::{Hits, Room};
-use crate::scan::kept_text::KeptText;
 use crate::scan::open::Unsearched;
 use crate::scan::stop::Stop;
 use crate::scan::text::TextKind;
@@ -22,7 +21,11 @@ pub(crate) trait Targets: Sync {
     fn len(&self) -> usize;
     fn path(&self, index: usize) -> &[u8];
     /// The file's text, if it is in memory.
-    fn text(&self, index: usize) -> Option<Arc<KeptText>>;
+    fn text(&self, index: usize) -> Option<TargetText<'_>>;
+    /// How many lines of the file match, if that is known without its text.
+    fn known_count(&self, index: usize) -> Option<u64>;
+    /// Whether so much is known of the files that one thread is enough for them.
+    fn is_little_work(&self) -> bool;
 }
 
 /// How many files a thread takes at a time.
@@ -78,7 +81,9 @@ struct FileHits {
 /// What the threads of a search share.
 struct SharedProgress<'a> {
     next: AtomicUsize,
-    /// The number of the first batch whose lines are not needed any more.
+    /// The first file whose lines may be needed.
+    first_needed: usize,
+    /// The first file after it whose lines are not needed any more.
     first_unneeded: AtomicUsize,
     waiting_bytes: AtomicUsize,
     order: Mutex<OrderedResults<'a>>,
@@ -114,9 +119,11 @@ impl ParallelSearch<'_> {
             FILES_PER_BATCH
         };
         let batches = targets.len().div_ceil(files_per_batch);
+        let page = self.known_page(targets);
         let progress = SharedProgress {
             next: AtomicUsize::new(0),
-            first_unneeded: AtomicUsize::new(usize::MAX),
+            first_needed: page.start,
+            first_unneeded: AtomicUsize::new(page.end),
             waiting_bytes: AtomicUsize::new(0),
             order: Mutex::new(OrderedResults {
                 targets,
@@ -130,7 +137,9 @@ impl ParallelSearch<'_> {
                 end: None,
             }),
         };
-        if self.ask.count_limit < u64::MAX {
+        if targets.is_little_work() {
+            self.search_batches(targets, files_per_batch, &progress, usize::MAX);
+        } else if self.ask.count_limit < u64::MAX {
             self.search_batches(targets, files_per_batch, &progress, BATCHES_ALONE);
         }
         if progress.next.load(Ordering::Relaxed) < batches && !self.stop.is_set() {
@@ -159,6 +168,28 @@ impl ParallelSearch<'_> {
         if self.ask.want == Want::Files { &mut found.files_matched } else { &mut found.lines }
     }
 
+    /// Returns the files whose lines the page may need, as far as it is known how many lines of each file match.
+    fn known_page(&self, targets: &dyn Targets) -> std::ops::Range<usize> {
+        let Want::Lines { .. } = self.ask.want else { return 0..usize::MAX };
+        let skip = self.ask.page.skip as u64;
+        let end = skip.saturating_add(self.ask.page.most as u64);
+        let (mut from, mut lines) = (0, 0);
+        let mut is_all_known = true;
+        for index in 0..targets.len() {
+            let count = targets.known_count(index);
+            is_all_known &= count.is_some();
+            lines += count.unwrap_or(0);
+            if is_all_known && lines <= skip {
+                from = index + 1;
+            }
+            // One line more than the page holds shows whether there is a next page.
+            if lines > end {
+                return from..index + 1;
+            }
+        }
+        from..usize::MAX
+    }
+
     /// Takes up to `most` batches of files and searches them.
     fn search_batches(
         &self,
@@ -175,7 +206,7 @@ impl ParallelSearch<'_> {
                 return;
             }
             let to = (from + files_per_batch).min(targets.len());
-            let batch = self.search_batch(&mut searcher, targets, from..to, at, progress);
+            let batch = self.search_batch(&mut searcher, targets, from..to, progress);
             let mut order = progress.order.lock().unwrap_or_else(PoisonError::into_inner);
             progress.waiting_bytes.fetch_add(batch.bytes, Ordering::Relaxed);
             let is_cut_off = batch.is_cut_off;
@@ -183,7 +214,7 @@ impl ParallelSearch<'_> {
             if is_cut_off {
                 return;
             }
-            self.absorb_ready(&mut order, progress);
+            self.absorb_ready(&mut order, progress, files_per_batch);
             if order.end.is_some() {
                 return;
             }
@@ -191,12 +222,18 @@ impl ParallelSearch<'_> {
     }
 
     /// Adds the batches whose turn it is to the results, up to the first that is still searched.
-    fn absorb_ready(&self, order: &mut OrderedResults<'_>, progress: &SharedProgress<'_>) {
+    fn absorb_ready(
+        &self,
+        order: &mut OrderedResults<'_>,
+        progress: &SharedProgress<'_>,
+        files_per_batch: usize,
+    ) {
         while let Some(batch) = order.waiting.remove(&order.next) {
             progress.waiting_bytes.fetch_sub(batch.bytes, Ordering::Relaxed);
             order.next += 1;
             if self.absorb(order, batch) {
-                progress.first_unneeded.fetch_min(order.next, Ordering::Relaxed);
+                let first = order.next * files_per_batch;
+                progress.first_unneeded.fetch_min(first, Ordering::Relaxed);
             }
             if order.end.is_some() {
                 self.stop.is_enough.store(true, Ordering::Relaxed);
@@ -211,17 +248,24 @@ impl ParallelSearch<'_> {
         searcher: &mut FileSearcher<'_>,
         targets: &dyn Targets,
         range: std::ops::Range<usize>,
-        at: usize,
         progress: &SharedProgress<'_>,
     ) -> Batch {
         let mut batch = Batch::default();
         for index in range {
+            let first_unneeded = progress.first_unneeded.load(Ordering::Relaxed);
+            let needed = progress.first_needed..first_unneeded;
+            if let Some(count) = self.count_without_text(targets, index, &needed) {
+                batch.searched += 1;
+                let (lines, searched) = (Vec::new(), batch.searched);
+                batch.files.push(FileHits { index, searched, count, lines });
+                continue;
+            }
             if self.stop.is_set() {
                 batch.is_cut_off = true;
                 break;
             }
             let waiting = progress.waiting_bytes.load(Ordering::Relaxed) + batch.bytes;
-            let room = if at >= progress.first_unneeded.load(Ordering::Relaxed) {
+            let room = if !needed.contains(&index) {
                 Room::none(self.ask.count_limit)
             } else if waiting >= MAX_WAITING_BYTES {
                 Room::none(u64::MAX)
@@ -245,6 +289,21 @@ impl ParallelSearch<'_> {
             }
         }
         batch
+    }
+
+    /// Returns how many lines of a file match, if that is known and is all that the answer needs of the file.
+    fn count_without_text(
+        &self,
+        targets: &dyn Targets,
+        index: usize,
+        needed: &std::ops::Range<usize>,
+    ) -> Option<u64> {
+        let count = targets.known_count(index)?;
+        match self.ask.want {
+            Want::Files => Some(1),
+            Want::Counts => Some(count),
+            Want::Lines { .. } => (!needed.contains(&index)).then_some(count),
+        }
     }
 
     /// Returns the most lines, and bytes of them, that the page could need from one file.
@@ -371,7 +430,7 @@ fn search_target(
     hits: &mut Hits<'_>,
 ) -> Result<TextKind, Unsearched> {
     match targets.text(index) {
-        Some(text) => searcher.search_kept(&text, hits),
+        Some(target) => searcher.search_kept(&target, hits),
         None => searcher.search(targets.path(index), hits),
     }
 }

@@ -174,7 +174,7 @@ impl Facts {
             "live": self.live.iter().map(|it| json!({
                 "pid": it.pid, "phase": it.phase, "reason": it.reason, "files": it.files,
                 "directories": it.directories, "memory_bytes": it.memory,
-                "postings_bytes": it.postings, "texts_bytes": it.texts,
+                "postings_bytes": it.postings, "words_bytes": it.words, "texts_bytes": it.texts,
             })).collect::<Vec<_>>(),
             "max_user_watches": self.max_watches,
         })
@@ -210,12 +210,13 @@ impl Facts {
                 );
             }
             format!(
-                "in memory  process {}: {}, {} files, {} ({} postings, {} texts)",
+                "in memory  process {}: {}, {} files, {} ({} postings, {} words, {} texts)",
                 live.pid,
                 live.phase,
                 grouped(live.files),
                 size(live.memory),
                 size(live.postings),
+                size(live.words),
                 size(live.texts),
             )
         }));

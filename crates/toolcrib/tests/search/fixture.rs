@@ -92,6 +92,20 @@ impl Fixture {
         wait_until_ready(&self.index)
     }
 
+    /// Waits until the index knows the words of files, too.
+    pub(crate) fn wait_until_words_are_known(&self) -> IndexStatus {
+        self.index.start();
+        let start = Instant::now();
+        loop {
+            let status = wait_until_ready(&self.index);
+            if status.memory.words > 0 {
+                return status;
+            }
+            assert!(start.elapsed() < Duration::from_mins(2), "no words: {status:?}");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
     /// Returns the files as one of our tools changes them.
     pub(crate) fn tool(&self) -> impl Files {
         self.workspace.for_call(CallId("01".to_owned()), &"test".into(), Cancel::default())

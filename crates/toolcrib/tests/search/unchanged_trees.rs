@@ -53,6 +53,55 @@ fn random_trees_give_the_same_lines() {
     assert!(stopped > 20, "only {stopped} searches stopped at the count limit");
 }
 
+/// With the index of words, most lines are known before a text is read. Files that change are read again.
+#[test]
+fn the_index_of_words_gives_the_same_lines() {
+    let mut random = Random::new(31);
+    let fixture = Fixture::new(AMPLE_MEMORY);
+    let root = fixture.root();
+    for number in 0..300 {
+        let folder = root.join(format!("d{}", number % 20));
+        std::fs::create_dir_all(&folder).unwrap();
+        random_tree::put(&folder.join(format!("f{number}.rs")), &random_tree::text(&mut random));
+    }
+    // A line of a long text is found by its number.
+    let mut long = Vec::new();
+    for line in 0..9000 {
+        long.extend_from_slice(format!("line {line} has {}\n", line % 7).as_bytes());
+    }
+    long.extend_from_slice(b"no end beta");
+    random_tree::put(&root.join("d1/long"), &long);
+    ripgrep::give_all_to_reader(&root);
+    fixture.wait_until_words_are_known();
+    let mut found = 0;
+    for round in 0..140 {
+        if round % 20 == 19 {
+            // Half of the changes are read one by one before the next question, half are not.
+            for number in 0..round / 20 {
+                let path = root.join(format!("d{}/f{}.rs", number % 20, number + round));
+                random_tree::put(&path, &random_tree::text(&mut random));
+            }
+            if round % 40 == 19 {
+                fixture.wait_until_words_are_known();
+            }
+        }
+        let mut ask = match round % 10 {
+            0 => question(r"line\W+8[0-9]+\W+has"),
+            1 => question(r"\bbeta\b"),
+            2 => question("alpha.*beta"),
+            _ => random_question(&mut random),
+        };
+        if random.one_in(4) {
+            ask.scope.directory = Some(format!("d{}", random.below(20)));
+        }
+        found += check(&fixture.index, &root, &ask, &mut random, &format!("round {round}"));
+        check_same(&fixture.scan, &fixture.index, &ask, &mut random);
+    }
+    assert!(found > 10_000, "only {found} lines in all");
+    let (_, status) = fixture.index.statuses().remove(0);
+    assert!(status.answered > 300, "the index was not asked: {status:?}");
+}
+
 /// Long texts are searched in pieces: by the index in memory, and by the scan from the file.
 #[test]
 fn long_texts_give_the_same_lines() {
