@@ -5,7 +5,7 @@ use serde::Serialize;
 use toolcrib_core::ToolName;
 use toolcrib_core::policy::Confirmation;
 
-use crate::runtime::Preview;
+use crate::preview::Preview;
 
 /// What would be decided about a call, and why.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

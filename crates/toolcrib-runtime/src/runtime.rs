@@ -14,8 +14,8 @@ use toolcrib_core::canonical::Digest;
 use toolcrib_core::catalogue::CallKey;
 use toolcrib_core::toolset::Offer;
 use toolcrib_core::{
-    Call, Cancel, Catalogue, Clock, Ctx, Decision, Effect, ErrorKind, HeldCounts, Outcome,
-    Recorder, SessionId, ToolError, ToolName, Toolset,
+    Call, Cancel, Catalogue, Clock, Ctx, Effect, ErrorKind, HeldCounts, Outcome, Recorder,
+    SessionId, ToolError, ToolName, Toolset,
 };
 
 use crate::approver::Approver;
@@ -64,18 +64,6 @@ pub trait World: Send + Sync {
     fn held_counts(&self) -> HeldCounts {
         HeldCounts::new()
     }
-}
-
-/// What would come of a call, without running it.
-pub struct Preview {
-    /// The tool.
-    pub tool: ToolName,
-    /// What would be decided.
-    pub decision: Decision,
-    /// What a person would be asked.
-    pub question: Question,
-    /// Why the call would fail before anything is decided, if it would.
-    pub trouble: Option<ToolError>,
 }
 
 /// How far a call got without a person.
@@ -247,49 +235,9 @@ impl Runtime {
         ended.close(&self.judge, &*self.recorder, &*self.clock)
     }
 
-    /// Finds out what would come of a call, and goes no further.
-    pub async fn preview(&self, call: Call, cancel: Cancel) -> Result<Preview, Outcome> {
-        self.preview_with(call, cancel, |preview| match preview.trouble {
-            Some(trouble) => Err(trouble),
-            None => Ok(preview),
-        })
-        .await
-    }
-
-    /// Finds out what would be decided about a call, even if its tool would fail before that.
-    pub async fn explain(&self, call: Call, cancel: Cancel) -> Result<Preview, Outcome> {
-        self.preview_with(call, cancel, Ok).await
-    }
-
-    async fn preview_with(
-        &self,
-        call: Call,
-        cancel: Cancel,
-        accept: impl FnOnce(Preview) -> Result<Preview, ToolError>,
-    ) -> Result<Preview, Outcome> {
-        let start = self.clock.elapsed();
-        let elapsed = || self.clock.elapsed().saturating_sub(start);
-        let (call, found) = self.find(call);
-        let (offer, tool) = match found {
-            Ok(found) => found,
-            Err((err, catalogue)) => {
-                let (tool, elapsed) = (&call.tool, elapsed());
-                let result = Err(err);
-                let ended = Ended { call: &call, tool, catalogue, scope: None, result, elapsed };
-                return Err(ended.outcome());
-            }
-        };
-        let digest = Digest::of(tool.as_str(), &call.args);
-        let scope = Arc::new(self.scope(call, offer, tool, digest, &cancel));
-        let allowance = allowance(&scope.offer, WorkPlace::EventLoop, &cancel, &*self.recorder);
-        let asked = Asked(Arc::clone(&scope));
-        let preview = blocking(&allowance, move || preview(&asked)).await.and_then(accept);
-        preview.map_err(|err| Ended::of(&scope, Err(err), elapsed()).outcome())
-    }
-
     /// Finds the tool of a call, and takes out of the arguments what the catalogue sends about the call itself.
     #[expect(clippy::type_complexity, reason = "taken apart at once")]
-    fn find(
+    pub(crate) fn find(
         &self,
         mut call: Call,
     ) -> (Call, Result<(Offer, ToolName), (ToolError, Option<&'static Catalogue>)>) {
@@ -320,7 +268,7 @@ impl Runtime {
         ended.close(&self.judge, &*self.recorder, &*self.clock)
     }
 
-    fn scope(
+    pub(crate) fn scope(
         &self,
         call: Call,
         offer: Offer,
@@ -419,15 +367,6 @@ async fn run_as_asked(
     .await
 }
 
-/// Decides about a call without counting or recording it.
-fn preview(asked: &Asked) -> Result<Preview, ToolError> {
-    let (proposal, trouble) = asked.preview()?;
-    let Asked(scope) = asked;
-    let decision = scope.judge.decide(&scope.facts(), &proposal, &scope.ctx);
-    let question = Question::new(scope, &proposal, decision.clone(), Vec::new())?;
-    Ok(Preview { tool: scope.tool.clone(), decision, question, trouble })
-}
-
 /// Takes out of the arguments what the catalogue sends about the call itself.
 fn take_call_keys(catalogue: Option<&Catalogue>, call: &mut Call) {
     let (Some(catalogue), Value::Object(args)) = (catalogue, &mut call.args) else { return };
@@ -441,7 +380,7 @@ fn take_call_keys(catalogue: Option<&Catalogue>, call: &mut Call) {
     }
 }
 
-fn allowance<'a>(
+pub(crate) fn allowance<'a>(
     offer: &Offer,
     place: WorkPlace<'a>,
     cancel: &'a Cancel,

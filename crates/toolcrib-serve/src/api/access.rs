@@ -60,14 +60,14 @@ impl AccessRight {
 
 /// Whose calls and commands a caller sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Visibility {
+pub(super) enum CallVisibility {
     /// Those of everybody, because the role reads the record.
     Everybody,
     /// Only its own.
     Own(Principal),
 }
 
-impl Visibility {
+impl CallVisibility {
     pub(super) fn of(caller: &Caller) -> Self {
         match AccessRight::Inspect.check(caller) {
             Ok(()) => Self::Everybody,
@@ -96,7 +96,7 @@ mod tests {
         let seen = |role: Role, owner: Option<&Principal>| {
             let caller =
                 Caller { principal: principal("ci", role), door: Door::Http, client: None };
-            Visibility::of(&caller).includes(owner)
+            CallVisibility::of(&caller).includes(owner)
         };
         let (own, other) = (principal("ci", Role::Agent), principal("other", Role::Agent));
         assert!(seen(Role::Agent, Some(&own)));

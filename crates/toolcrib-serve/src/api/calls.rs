@@ -12,7 +12,7 @@ use toolcrib_core::approval::ApprovalAnswer;
 use toolcrib_core::{Caller, Cancel, Principal, Role, ToolName};
 use toolcrib_ledger::CallHistory;
 
-use super::access::{AccessRight, Visibility};
+use super::access::{AccessRight, CallVisibility};
 use super::audit::find_call;
 use super::context::Api;
 use super::json_reply::{JsonReply, Reply};
@@ -94,7 +94,7 @@ pub(super) async fn visible_call(
     id: &str,
 ) -> Result<CallHistory, ApiError> {
     let history = find_call(Arc::clone(api), id).await.map_err(|_| unknown(id))?;
-    let is_visible = Visibility::of(caller).includes(owner_of(&history).as_ref());
+    let is_visible = CallVisibility::of(caller).includes(owner_of(&history).as_ref());
     if is_visible { Ok(history) } else { Err(unknown(id)) }
 }
 
@@ -115,7 +115,7 @@ async fn show(
         return JsonReply::ok(&CallStatus::of(&id, history.outcome().as_str()));
     };
     let owner = &pending.caller.principal;
-    if !Visibility::of(&caller).includes(Some(owner)) {
+    if !CallVisibility::of(&caller).includes(Some(owner)) {
         return Err(unknown(&id));
     }
     let is_own = *owner == caller.principal;

@@ -19,7 +19,7 @@ use tokio::time::{Instant, interval_at};
 use toolcrib_core::Caller;
 use toolcrib_ledger::TokenHash;
 
-use super::access::{AccessRight, Visibility};
+use super::access::{AccessRight, CallVisibility};
 use super::approvals::waiting_count;
 use super::blocking::blocking;
 use super::context::Api;
@@ -79,7 +79,7 @@ struct Health {
 struct Reader {
     query: EventsQuery,
     /// An agent hears of its own calls only.
-    visibility: Visibility,
+    visibility: CallVisibility,
 }
 
 impl Reader {
@@ -122,7 +122,7 @@ async fn events(
     if query.form == Some(EventForm::Line) {
         AccessRight::Inspect.check(&caller)?;
     }
-    let reader = Reader { query, visibility: Visibility::of(&caller) };
+    let reader = Reader { query, visibility: CallVisibility::of(&caller) };
     let feed = Arc::clone(&api.events);
     let subscribed = blocking(move || feed.subscribe()).await?;
     let (live, last) = subscribed.map_err(|err| {
@@ -232,8 +232,8 @@ async fn replay(
 /// Tells a reader how the server does. An agent is told only that the connection lives.
 async fn tell_health(api: &Arc<Api>, reader: &Reader, sender: &mpsc::Sender<Bytes>) -> Option<()> {
     let part = match reader.visibility {
-        Visibility::Own(_) => Bytes::from_static(b": alive\n\n"),
-        Visibility::Everybody => {
+        CallVisibility::Own(_) => Bytes::from_static(b": alive\n\n"),
+        CallVisibility::Everybody => {
             let shared = Arc::clone(api);
             let waiting = blocking(move || waiting_count(&shared)).await.ok()?;
             frame(None, "health", &Health { running: api.running.count(), waiting })

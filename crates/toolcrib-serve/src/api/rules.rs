@@ -14,7 +14,7 @@ use toolcrib_core::{Call, Caller, Cancel, ErrorKind, Principal, ToolError, ToolN
 use toolcrib_ledger::new_call_id;
 use toolcrib_runtime::Explanation;
 
-use super::access::{AccessRight, Visibility};
+use super::access::{AccessRight, CallVisibility};
 use super::backend::RulesChanged;
 use super::blocking::blocking;
 use super::context::{Api, session_of};
@@ -174,7 +174,7 @@ async fn explain(
     BodyFields(body): BodyFields<ExplainBody>,
 ) -> Reply {
     let principal = body.principal.unwrap_or_else(|| caller.principal.clone());
-    if !Visibility::of(&caller).includes(Some(&principal)) {
+    if !CallVisibility::of(&caller).includes(Some(&principal)) {
         AccessRight::Inspect.check(&caller)?;
     }
     let tool = ToolName::from(body.tool.as_str());

@@ -48,14 +48,11 @@ impl SharedFlush {
                 None
             }
         };
-        match told {
-            Some(told) => {
-                let _ = told.await;
-            }
-            None => {
-                let _writes = FlushOnDrop { shared: self, recorder };
-                yield_now().await;
-            }
+        if let Some(told) = told {
+            let _ = told.await;
+        } else {
+            let _writes = FlushOnDrop { shared: self, recorder };
+            yield_now().await;
         }
     }
 

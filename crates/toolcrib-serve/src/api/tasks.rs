@@ -11,7 +11,7 @@ use toolcrib_core::command::{Lines, Stream};
 use toolcrib_core::schema::Within;
 use toolcrib_core::{Caller, Role};
 
-use super::access::{AccessRight, Visibility};
+use super::access::{AccessRight, CallVisibility};
 use super::backend::{TaskState, TaskSummary};
 use super::blocking::blocking;
 use super::calls::{owner_of, visible_call};
@@ -203,7 +203,7 @@ async fn read(
 async fn visible_tasks(api: &Arc<Api>, caller: &Caller) -> Result<Vec<TaskSummary>, ApiError> {
     let backend = Arc::clone(&api.ports.backend);
     let mut tasks = blocking(move || backend.tasks()).await?;
-    let visibility = Visibility::of(caller);
+    let visibility = CallVisibility::of(caller);
     tasks.retain(|task| visibility.includes(task.principal.as_ref()));
     Ok(tasks)
 }

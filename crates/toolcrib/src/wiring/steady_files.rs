@@ -22,11 +22,11 @@ const MOST_READINGS: usize = 20;
 pub(super) struct SteadyFiles {
     paths: Vec<PathBuf>,
     /// Which files there were when they were last read.
-    seen: Mutex<Vec<FileVersion>>,
+    seen: Mutex<Vec<SeenVersion>>,
 }
 
 /// What tells one version of a file from another; nothing if there is no file.
-type FileVersion = Option<(u64, u64, i64, i64)>;
+type SeenVersion = Option<(u64, u64, i64, i64)>;
 
 impl SteadyFiles {
     /// Begins with the files as they are. A file that does not exist may come.
@@ -55,12 +55,12 @@ impl SteadyFiles {
     }
 
     /// Waits until files that were there are there again, for a while. One that stays away was removed.
-    fn wait_for_return(&self) -> Vec<FileVersion> {
+    fn wait_for_return(&self) -> Vec<SeenVersion> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let end = Instant::now() + GONE_GRACE;
         loop {
             let now = self.versions();
-            let is_gone = |(old, new): (&FileVersion, &FileVersion)| old.is_some() && new.is_none();
+            let is_gone = |(old, new): (&SeenVersion, &SeenVersion)| old.is_some() && new.is_none();
             if !seen.iter().zip(&now).any(is_gone) || Instant::now() >= end {
                 seen.clone_from(&now);
                 return now;
@@ -69,7 +69,7 @@ impl SteadyFiles {
         }
     }
 
-    fn versions(&self) -> Vec<FileVersion> {
+    fn versions(&self) -> Vec<SeenVersion> {
         let version = |path: &PathBuf| {
             let meta = fs::metadata(path).ok()?;
             Some((meta.dev(), meta.ino(), meta.ctime(), meta.ctime_nsec()))

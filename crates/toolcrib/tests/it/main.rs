@@ -51,6 +51,7 @@ mod server_manage;
 mod server_observation;
 mod server_schema;
 mod server_settings;
+mod server_settings_files;
 mod server_spans;
 mod server_tokens;
 mod settings;
