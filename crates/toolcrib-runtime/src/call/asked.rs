@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use toolcrib_core::{Plan, ToolError};
+use toolcrib_core::{ErrorKind, Plan, Prepared, ToolError, Verdict};
 
 use super::checked::Checked;
 use super::scope::CallScope;
@@ -16,7 +16,7 @@ impl Asked {
     pub(crate) fn check(self) -> Result<Checked, ToolError> {
         let Self(scope) = self;
         let prepared = scope.offer.tool.parse(&scope.call.args)?;
-        let plan = prepared.check(&scope.ctx)?;
+        let plan = plan_of(&scope, &*prepared)?;
         let proposal = scope.judge.propose(plan, &scope.ctx);
         Ok(Checked { scope, prepared, proposal })
     }
@@ -26,10 +26,33 @@ impl Asked {
     pub(crate) fn preview(&self) -> Result<(Proposal, Option<ToolError>), ToolError> {
         let Self(scope) = self;
         let prepared = scope.offer.tool.parse(&scope.call.args)?;
-        let (plan, trouble) = match prepared.check(&scope.ctx) {
+        let (plan, trouble) = match plan_of(scope, &*prepared) {
             Ok(plan) => (plan, None),
             Err(trouble) => (Plan::default(), Some(trouble)),
         };
         Ok((scope.judge.propose(plan, &scope.ctx), trouble))
     }
+}
+
+/// Runs the tool's own checks. What a check tells about a file when it fails can be what is in the file: an edit whose
+/// text is not there shows the lines that are like it. Nothing is decided yet, so a failed check is made again without
+/// the files that rules deny or ask about.
+fn plan_of(scope: &CallScope, prepared: &dyn Prepared) -> Result<Plan, ToolError> {
+    prepared.check(&scope.ctx).or_else(|failed| {
+        let CallScope { judge, tool, ctx, .. } = scope;
+        let nothing = judge.propose(Plan::default(), ctx);
+        let Some(undecided) = judge.masked_paths(tool, &nothing, ctx, &[]) else {
+            return Err(failed);
+        };
+        ctx.files.deny(undecided);
+        prepared.check(ctx).or_else(|refused| {
+            // A denied call is told and recorded as denied, whatever is in the file.
+            let reads = refused.path.iter().cloned().collect();
+            let proposal = judge.propose(Plan { reads, ..Plan::default() }, ctx);
+            let decision = judge.decide(&scope.facts(), &proposal, ctx);
+            let is_denied =
+                refused.kind == ErrorKind::Refused && decision.verdict() == Verdict::Deny;
+            if is_denied { Ok(proposal.plan) } else { Err(refused) }
+        })
+    })
 }

@@ -281,3 +281,33 @@ fn a_replay_shows_what_more_rules_would_have_decided() {
     let same = scratch.run(["policy", "replay"]);
     assert!(same.code == 0 && !same.stdout.contains("shut"), "{}", same.stdout);
 }
+
+#[test]
+fn a_check_that_fails_shows_nothing_of_a_file_that_rules_keep() {
+    let scratch = Scratch::new();
+    scratch.put("secrets/k.txt", "first line\npassphrase = open sesame tonight\nlast line\n");
+    let edit = |words: &[&str]| {
+        let call = ["call", "clemini/edit", "file_path=secrets/k.txt", "new_string=x"];
+        let ran = scratch.run([&call[..], words].concat());
+        format!("{}{}", ran.stdout, ran.stderr)
+    };
+    let tries = [
+        &["old_string=e", "--json"][..],
+        &["old_string=passphrase = open sesame today", "--json"],
+        &["old_string=e", "--dry-run"],
+    ];
+    // The control: without a rule, the caller is shown what is like its text.
+    assert!(edit(tries[0]).contains("open sesame"), "{}", edit(tries[0]));
+    for effect in ["deny", "ask"] {
+        let rule =
+            format!("[[rule]]\nid = \"kept\"\npaths = [\"secrets/**\"]\neffect = \"{effect}\"\n");
+        scratch.put_at("home/.config/toolcrib/rules.toml", &rule);
+        for words in tries {
+            let told = edit(words);
+            assert!(
+                !told.contains("sesame") && told.contains("kept"),
+                "{effect} {words:?}: {told}"
+            );
+        }
+    }
+}
