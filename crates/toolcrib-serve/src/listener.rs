@@ -93,7 +93,14 @@ impl Listener {
     /// Says whether a server could listen there, as far as that shows without listening.
     pub(crate) fn check(address: &ListenAddress, scheme: Scheme) -> Result<(), BindError> {
         match address {
-            ListenAddress::Tcp(address) => check_tcp(*address, scheme),
+            ListenAddress::Tcp(address) => {
+                check_tcp(*address, scheme)?;
+                // Another port of the same machine: this one may be the server's own.
+                let any_port = SocketAddr::new(address.ip(), 0);
+                std::net::TcpListener::bind(any_port)
+                    .map_err(|err| address_not_bound(*address, &err))?;
+                Ok(())
+            }
             ListenAddress::Unix(path) => check_unix(path),
         }
     }
@@ -155,17 +162,21 @@ fn bind_tcp(address: SocketAddr, scheme: Scheme) -> Result<(TcpListener, SocketA
     check_tcp(address, scheme)?;
     let failed = |err: io::Error| match err.kind() {
         io::ErrorKind::AddrInUse => in_use(&address.to_string()),
-        _ => BindError {
-            kind: BindErrorKind::Io,
-            message: format!("cannot listen on `{address}`: {err}"),
-            hint: "choose another address or port".to_owned(),
-        },
+        _ => address_not_bound(address, &err),
     };
     let listener = std::net::TcpListener::bind(address).map_err(failed)?;
     listener.set_nonblocking(true).map_err(failed)?;
     let listener = TcpListener::from_std(listener).map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
     Ok((listener, address))
+}
+
+fn address_not_bound(address: SocketAddr, err: &io::Error) -> BindError {
+    BindError {
+        kind: BindErrorKind::Io,
+        message: format!("cannot listen on `{address}`: {err}"),
+        hint: "choose another address or port".to_owned(),
+    }
 }
 
 fn in_use(address: &str) -> BindError {

@@ -140,8 +140,13 @@ impl Pipeline {
         let (body, body_watch) = bounded(incoming, &self.bounds);
         // A handler that is dropped ends as if its client had gone: a call that it made is cancelled.
         let response = tokio::select! {
+            biased;
             Ok(response) = self.routes.call(Request::from_parts(parts, body)) => response,
-            ended = self.identifier.end_of(&token) => return Err(ended),
+            ended = self.identifier.end_of(&token) => {
+                // The tokens may be gone with everything else, and then this one was not revoked.
+                self.readiness.refuse_at_loss()?;
+                return Err(ended);
+            }
         };
         let failed = response.status().is_client_error() || response.status().is_server_error();
         let response = match body_watch.error().filter(|_| failed) {

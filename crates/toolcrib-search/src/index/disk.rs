@@ -14,9 +14,21 @@ use toolcrib_core::FileStamp;
 
 const MAGIC: &[u8; 16] = b"toolcrib-index-2";
 
+/// Makes the folder of an index, and the one with the folders of all indexes. The state folder itself is not made: if it
+/// vanished, whoever puts it back must find its place empty.
+pub(crate) fn make_in_state(folder: &Path) -> io::Result<()> {
+    for it in folder.parent().into_iter().chain([folder]) {
+        match std::fs::create_dir(it) {
+            Err(err) if err.kind() != io::ErrorKind::AlreadyExists => return Err(err),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 /// Saves a snapshot: writes it to a temporary file and renames that, so that a half-written index is never seen.
 pub(crate) fn save(folder: &Path, snapshot: &IndexSnapshot) -> io::Result<u64> {
-    std::fs::create_dir_all(folder)?;
+    make_in_state(folder)?;
     remove_leftovers(folder, std::time::Duration::from_mins(10));
     let temporary = folder.join(format!("index.{}~", std::process::id()));
     let saved = write(&temporary, snapshot);

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::index::disk::make_in_state;
 use crate::index::error::IndexError;
 
 /// The phase that the indexer is in.
@@ -127,7 +128,7 @@ impl IndexStatus {
             self.sweeps
         );
         // The file only informs people: nothing is lost without it.
-        let _ = std::fs::create_dir_all(folder);
+        let _ = make_in_state(folder);
         let _ = std::fs::write(status_file(folder, std::process::id()), text);
     }
 }

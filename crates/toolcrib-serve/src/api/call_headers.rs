@@ -62,8 +62,12 @@ fn key_of(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
 
 /// Reads `Prefer: wait=N`.
 fn wait_of(headers: &HeaderMap) -> Result<Duration, ApiError> {
-    let given = headers.get("prefer").and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let wait = given.split(',').find_map(|part| part.trim().strip_prefix("wait="));
+    let mut given = headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
+    let wait_in = |value: &'_ str| -> Option<String> {
+        let mut parts = value.split([',', ';']);
+        parts.find_map(|part| part.trim().strip_prefix("wait=").map(str::to_owned))
+    };
+    let wait = given.find_map(wait_in);
     let Some(wait) = wait else { return Ok(Duration::ZERO) };
     let seconds = wait.parse().map_err(|_| {
         let message = format!("`Prefer: wait=` takes whole seconds, not `{wait}`");

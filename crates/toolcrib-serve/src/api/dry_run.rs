@@ -43,7 +43,7 @@ pub(super) async fn preview(api: &Arc<Api>, call: Call, form: OutcomeForm) -> Re
     let planned = blocking(move || {
         let verdict = preview.decision.verdict();
         let mut edits = planning.ports.backend.planned_edits(&preview);
-        // A difference shows what a file has. An agent that would have to ask, or may not, must not learn it this way.
+        // A difference shows what a file has. If the call is denied or needs approval, an agent must not see what is in a file through a dry run.
         if verdict != Verdict::Allow && !may_inspect {
             for edit in &mut edits {
                 edit.difference = None;

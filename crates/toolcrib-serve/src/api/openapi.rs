@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
+use tokio::sync::Mutex;
 use toolcrib_core::toolset::Offer;
 
 use super::access::AccessRight;
@@ -44,7 +45,10 @@ struct Specification {
 /// Returns the operation that serves the specification of `others` and of itself. The specification is made anew each
 /// time: kept, it would take more memory than all else that an idle server has.
 pub(super) fn operation(others: fn() -> Vec<Operation>) -> Operation {
+    // One at a time: a document takes megabytes while it is made.
+    let turn = Arc::new(Mutex::new(()));
     let handler = async move |State(api): State<Arc<Api>>, query: QueryFields<ToolsetQuery>| {
+        let _turn = turn.lock().await;
         let (own, of_others) = query.0.offers(&api)?;
         let document = move || Specification::of(&others()).document(own.iter().chain(&of_others));
         JsonReply::ok(&blocking(document).await?)

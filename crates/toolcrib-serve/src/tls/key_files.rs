@@ -128,8 +128,16 @@ pub(super) fn read(files: &TlsFiles) -> Result<ReadFiles, TlsError> {
     Ok(ReadFiles { config: Arc::new(config), certificate })
 }
 
+/// Reads a file. A pipe could hold up whoever reads it for ever.
+fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    fs::read(path)
+}
+
 fn read_chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let text = fs::read(path).map_err(|err| unreadable("serve.tls_certificate", path, &err))?;
+    let text = read_regular(path).map_err(|err| unreadable("serve.tls_certificate", path, &err))?;
     let chain: Result<Vec<_>, pem::Error> = CertificateDer::pem_slice_iter(&text).collect();
     chain.ok().filter(|it| !it.is_empty()).ok_or_else(|| no_certificate(path))
 }
@@ -146,7 +154,7 @@ fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
             hint: format!("run `chmod 600 {shown}`"),
         });
     }
-    let text = fs::read(path).map_err(unreadable)?;
+    let text = read_regular(path).map_err(unreadable)?;
     if let Ok(key) = PrivateKeyDer::from_pem_slice(&text)
         && !is_encrypted(&text)
     {

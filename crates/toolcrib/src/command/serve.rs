@@ -228,7 +228,9 @@ fn start_errors(settings: &Settings) -> Vec<String> {
     let config = config(settings, None).map_err(|err| err.to_string());
     let server = config.and_then(|config| Server::check(&config).map_err(|err| err.to_string()));
     let collector = otlp::endpoint(settings).map_err(|err| err.to_string());
-    server.err().into_iter().chain(collector.err()).collect()
+    let roots = settings.get(table::ROOTS).into_iter().filter(|root| !Path::new(root).is_dir());
+    let roots = roots.map(|root| format!("`{root}` cannot be a root: it is no directory"));
+    server.err().into_iter().chain(collector.err()).chain(roots).collect()
 }
 
 /// Returns what the settings and the command line say about the server.

@@ -392,13 +392,18 @@ fn settings_with_which_the_server_could_not_start_are_refused() {
     let post = |body: &Value| server.post(&admin, "/api/settings", body);
     let missing = scratch.path("no-such.pem").display().to_string();
     let missing = missing.as_str();
+    let pipe = scratch.path("pipe");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR).unwrap();
+    let pipe = pipe.display().to_string();
     for (body, why) in [
         (json!({"serve.address": "0.0.0.0:7766"}), "can be reached from other machines"),
         (json!({"serve.address": "somewhere"}), "is no address to listen on"),
         (json!({"serve.address": "unix:/no/such/folder/socket"}), "cannot listen on"),
         (json!({"serve.tls_key": missing}), "`serve.tls_certificate` is not set"),
         (json!({"serve.tls_key": missing, "serve.tls_certificate": missing}), "no-such.pem"),
+        (json!({"serve.tls_key": pipe, "serve.tls_certificate": pipe}), "not a regular file"),
         (json!({"otlp.endpoint": "nonsense"}), "spans cannot be exported"),
+        (json!({"roots": [missing]}), "cannot be a root"),
     ] {
         let (status, reply) = post(&body);
         assert_eq!((status, &reply["error"]), (422, &"invalid_settings".into()), "{reply}");

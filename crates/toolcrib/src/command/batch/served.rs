@@ -39,7 +39,9 @@ fn make(
 ) -> Result<RemoteReply, CliError> {
     for _ in 1..MOST_TRIES {
         match calls.make(tool, |_| args.clone(), FULL_OUTCOME, &[])? {
-            RemoteReply::Other(ServerReply { status: 429, retry_after: Some(wait), .. }) => {
+            RemoteReply::Other(ServerReply {
+                status: 429 | 503, retry_after: Some(wait), ..
+            }) => {
                 pause(wait.min(LONGEST_PAUSE))?;
             }
             made => return Ok(made),
