@@ -197,7 +197,12 @@ async fn make(
         OutcomeForm::Full => runtime.call(call, running.cancel()).await,
     };
     // A call that was answered is on the record, also after a crash.
-    api.flush.flush(Arc::clone(&runtime.recorder)).await;
+    if api.running.count() == 1 {
+        // Nobody comes to the same point, and to wait for others costs more than the write.
+        runtime.recorder.flush();
+    } else {
+        api.flush.flush(Arc::clone(&runtime.recorder)).await;
+    }
     let parked = parked_id(&made);
     let mut reply = outcome::made(&made, parked.as_deref());
     if form == OutcomeForm::Full {
