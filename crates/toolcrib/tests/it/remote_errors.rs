@@ -8,7 +8,7 @@ use crate::running_server::RunningServer;
 use crate::scratch::{Ran, Scratch};
 
 #[track_caller]
-fn fails(ran: &Ran, code: i32, message: &str, hint: &str) {
+pub(crate) fn fails(ran: &Ran, code: i32, message: &str, hint: &str) {
     assert_eq!(ran.code, code, "{}", ran.stderr);
     assert!(ran.stderr.contains(message), "{message}: {}", ran.stderr);
     assert!(ran.stderr.contains(hint), "{hint}: {}", ran.stderr);

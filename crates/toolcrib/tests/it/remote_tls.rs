@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
 
+use crate::remote_errors::fails;
 use crate::running_server::RunningServer;
 use crate::scratch::{Ran, Scratch};
 
@@ -72,14 +73,6 @@ fn authority() -> (CertificateParams, KeyPair) {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     (params, KeyPair::generate().unwrap())
-}
-
-#[track_caller]
-fn fails(ran: &Ran, code: i32, message: &str, hint: &str) {
-    assert_eq!(ran.code, code, "{}", ran.stderr);
-    assert!(ran.stderr.contains(message), "{message}: {}", ran.stderr);
-    assert!(ran.stderr.contains(hint), "{hint}: {}", ran.stderr);
-    assert_eq!(ran.stdout, "");
 }
 
 #[test]

@@ -49,8 +49,11 @@ fn of_certificate(
     let renew =
         "renew it on the server (`serve.tls_certificate`), and check the clock of this machine";
     match why {
-        // A signature that does not fit is that of another authority with the same name.
-        Why::UnknownIssuer | Why::BadSignature => match authorities {
+        // A signature that does not fit, or is of another kind than the key, is that of another authority with the
+        // same name.
+        Why::UnknownIssuer
+        | Why::BadSignature
+        | Why::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => match authorities {
             TrustedAuthorities::OfSystem => error("is from an authority that this machine does not trust")
                 .hint(format!(
                     "if the authority is your own, add --ca-file PEM with its certificate, or set {CA_VARIABLE}"
