@@ -48,6 +48,8 @@ pub enum Door {
     Terminal,
     /// The server's API.
     Http,
+    /// The Model Context Protocol, over pipes or HTTP.
+    Mcp,
 }
 
 impl Caller {
@@ -97,13 +99,14 @@ impl Role {
 
 impl Door {
     /// Every door.
-    pub const ALL: [Self; 2] = [Self::Terminal, Self::Http];
+    pub const ALL: [Self; 3] = [Self::Terminal, Self::Http, Self::Mcp];
 
     /// Returns the spelling in rules, in the record and for people.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Terminal => "terminal",
             Self::Http => "http",
+            Self::Mcp => "mcp",
         }
     }
 

@@ -58,6 +58,7 @@ pub use full_outcome::{
     PlannedEdit, ShownChange, TextDifference,
 };
 use operation::Operation;
+pub(crate) use outliving::Outliving;
 pub use running_calls::RunningCalls;
 pub use shared_flush::SharedFlush;
 pub use statistics_source::{RebuiltStats, ReportError, ReportKind, Statistics};

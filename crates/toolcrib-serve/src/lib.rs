@@ -12,6 +12,7 @@ mod health;
 mod identity;
 mod limits;
 mod listener;
+mod mcp;
 mod observation;
 mod pipeline;
 mod query;
@@ -35,6 +36,10 @@ pub use config::{ConnectionBounds, ListenAddress, RequestBounds, RequestRate, Se
 pub use health::{FindLoss, Readiness};
 pub use identity::TokenBook;
 pub use listener::{BindError, BindErrorKind};
+pub use mcp::{
+    ApproverSource, ClientTrust, McpConfig, McpServer, StdioEnd, TrustedAnswers, mcp_routes,
+    serve_stdio,
+};
 pub use observation::{EndpointError, ObservedRecorder, Observer, OtlpEndpoint, SpanExporter};
 pub use pipeline::Served;
 pub use reply::{ApiError, RequestId};

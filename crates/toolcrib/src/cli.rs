@@ -51,6 +51,15 @@ Exit codes:
 
 Results go to stdout, everything else to stderr.";
 
+const MCP_HELP: &str = "\
+The client starts this command, and ends it by closing its stdin. Without --toolset, the tools of `mcp.toolset` are \
+offered.
+
+A call that policy asks about is asked in the client, if the client can ask a person. Otherwise it waits: \
+`toolcrib approvals` answers it, and the agent makes the call again.
+
+`toolcrib serve` offers the same to clients on other machines, at /mcp.";
+
 /// The heading of the options that every subcommand takes, so that its own options stand apart in its help.
 const GLOBAL_OPTIONS: &str = "Global options";
 
@@ -133,6 +142,9 @@ pub(crate) enum Command {
     Stats(StatsArgs),
     /// Answer calls over HTTP, for many agents
     Serve(ServeArgs),
+    /// Answer an MCP client over stdin and stdout; the client starts it
+    #[command(after_help = MCP_HELP)]
+    Mcp,
     /// Make, list, rotate or revoke tokens of the server
     Tokens(TokensArgs),
     /// Check this machine and workspace: what works, what does not, and why

@@ -1,5 +1,6 @@
 //! The subcommands, one file each.
 
+mod api;
 mod approvals;
 mod approver;
 mod arguments;
@@ -20,6 +21,7 @@ mod held;
 mod layout;
 mod live_output;
 mod man;
+mod mcp;
 mod outcome_gathering;
 mod output;
 mod past_call;
@@ -116,6 +118,7 @@ fn dispatch(cli: Cli, terminal: Terminal) -> Result<Exit, CliError> {
         Command::Audit(args) => audit::run(&cli.global, terminal, &args),
         Command::Stats(args) => stats::run(&cli.global, terminal, &args),
         Command::Serve(args) => serve::run(&cli.global, terminal, &args),
+        Command::Mcp => mcp::run(&cli.global, terminal),
         Command::Tokens(args) => tokens::run(&cli.global, terminal, &args),
         Command::Doctor(args) => Ok(doctor::run(&cli.global, terminal, &args)),
         Command::Config(args) => config::run(&cli.global, terminal, &args),

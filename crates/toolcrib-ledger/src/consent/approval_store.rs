@@ -10,7 +10,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use jiff::Timestamp;
-use toolcrib_core::Door;
 use toolcrib_core::approval::{
     ApprovalAnswer, ApprovalStatus, ApprovalStore, KeptOutcome, PendingApproval,
 };
@@ -59,7 +58,7 @@ impl Approvals {
     /// Whether the call was asked with a token that does not count any more.
     fn is_of_revoked(&self, pending: &PendingApproval) -> io::Result<bool> {
         let caller = &pending.caller;
-        Ok(caller.door == Door::Http && !self.tokens.is_active(&caller.principal)?)
+        Ok(!caller.is_terminal_user() && !self.tokens.is_active(&caller.principal)?)
     }
 
     fn path(&self, id: &str, kind: &str) -> io::Result<PathBuf> {

@@ -8,14 +8,14 @@ use tokio::runtime::Handle;
 
 /// A future that is polled in place, without the switch of threads that a task costs. If it is dropped before its end, it
 /// goes on as a task.
-pub(super) struct Outliving<T: Send + 'static>(Option<Pin<Box<dyn Future<Output = T> + Send>>>);
+pub(crate) struct Outliving<T: Send + 'static>(Option<Pin<Box<dyn Future<Output = T> + Send>>>);
 
 /// The work panicked.
 #[derive(Debug)]
-pub(super) struct Panicked;
+pub(crate) struct Panicked;
 
 impl<T: Send + 'static> Outliving<T> {
-    pub(super) fn new(work: impl Future<Output = T> + Send + 'static) -> Self {
+    pub(crate) fn new(work: impl Future<Output = T> + Send + 'static) -> Self {
         Self(Some(Box::pin(work)))
     }
 }

@@ -18,18 +18,18 @@ const END_TIME: Duration = Duration::from_secs(5);
 pub struct RunningCalls(Arc<Mutex<HashMap<String, (Principal, Cancel)>>>);
 
 /// A call that runs, until this is dropped.
-pub(super) struct RunningCall {
+pub(crate) struct RunningCall {
     id: String,
     cancel: Cancel,
     all: RunningCalls,
 }
 
 /// Cancels a call when it is dropped: nobody waits for the call any more.
-pub(super) struct CancelOnDrop(Cancel);
+pub(crate) struct CancelOnDrop(Cancel);
 
 impl RunningCalls {
     /// Adds a call.
-    pub(super) fn start(&self, id: &CallId, principal: &Principal) -> RunningCall {
+    pub(crate) fn start(&self, id: &CallId, principal: &Principal) -> RunningCall {
         let cancel = Cancel::default();
         self.lock().insert(id.0.clone(), (principal.clone(), cancel.clone()));
         RunningCall { id: id.0.clone(), cancel, all: self.clone() }
@@ -76,12 +76,12 @@ impl RunningCalls {
 }
 
 impl RunningCall {
-    pub(super) fn cancel(&self) -> Cancel {
+    pub(crate) fn cancel(&self) -> Cancel {
         self.cancel.clone()
     }
 
     /// Returns what cancels the call when it is dropped.
-    pub(super) fn cancel_on_drop(&self) -> CancelOnDrop {
+    pub(crate) fn cancel_on_drop(&self) -> CancelOnDrop {
         CancelOnDrop(self.cancel.clone())
     }
 }

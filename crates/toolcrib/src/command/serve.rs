@@ -12,30 +12,27 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::time::Instant;
-use toolcrib_core::{Role, counted, escape};
-use toolcrib_ledger::{Approvals, EventKind, IdempotencyKeys, ServerLock, TokenFile, this_process};
-use toolcrib_runtime::{
-    ApprovalAnswers, ApprovalQueue, Approver, ParkedQuestions, SessionKind, Unattended,
-};
+use toolcrib_core::{Role, counted};
+use toolcrib_ledger::{EventKind, ServerLock, TokenFile};
 use toolcrib_serve::{
-    Api, ApiPorts, EventFeed, ListenAddress, ObservedRecorder, Observer, Readiness, RequestRate,
-    RunningCalls, Served, Server, ServerConfig, ServerEnd, SharedFlush, SpanExporter, TlsFiles,
-    routes,
+    ListenAddress, Observer, Readiness, RequestRate, Served, Server, ServerConfig, ServerEnd,
+    SpanExporter, TlsFiles, mcp_routes, routes,
 };
 
 use housekeeping::Housekeeping;
 
-use super::backend::ServerBackend;
+use super::api::{OpenedApi, open_api, warn};
 use super::event_loop::told_to_stop;
+use super::mcp;
 use super::service_manager::ServiceManager;
-use super::setup::{open_long_lived, open_options};
+use super::setup::open_long_lived;
 use super::tokens;
 use crate::cli::{Global, ServeArgs};
 use crate::error::{CliError, CliErrorKind};
 use crate::exit::Exit;
 use crate::settings::{LogFormat, Origin, Settings, table};
 use crate::terminal::{Terminal, print_lines};
-use crate::wiring::{Crib, LiveParts, LiveSettings, OpenOptions};
+use crate::wiring::Crib;
 
 /// How long a server that stops waits for its collector to take the last spans.
 const LAST_SPANS_TIME: Duration = Duration::from_secs(5);
@@ -59,7 +56,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
     let threads = threads.map_err(|err| {
         CliError::new(CliErrorKind::System, format!("cannot start the event loop: {err}"))
     })?;
-    let stop_within = config.stop_within;
+    let (stop_within, body_bytes) = (config.stop_within, config.requests.body_bytes);
     let manager = ServiceManager::from_environment();
     let ended = threads.block_on(async {
         let notice = Arc::new(warn);
@@ -67,8 +64,8 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
         make_first_tokens(&crib, &tokens, terminal)?;
         let exporter = collector.map(SpanExporter::start);
         let observer = Observer::new(exporter.as_ref());
-        let (api, live) = api(global, &crib, &tokens, &observer)?;
-        let api = Arc::new(api);
+        let OpenedApi { api, live, queue } =
+            open_api(global, &crib, &tokens, &observer, start_errors)?;
         if let Err(err) = live.watch() {
             live.tell_unwatched(&err);
         }
@@ -83,7 +80,9 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
             url: server.url(),
         };
         let tokens = Arc::clone(&tokens) as _;
-        let served = Served { routes: routes(api), tokens, readiness, observer };
+        let mcp = Arc::new(mcp::server(&api, &queue, &crib.settings));
+        let routes = routes(api).merge(mcp_routes(mcp, body_bytes));
+        let served = Served { routes, tokens, readiness, observer };
         warn_without_names(server.address(), &crib.settings);
         // Whoever reads that the server listens may tell it to stop at once.
         let told_to_stop = told_to_stop(move || {
@@ -133,11 +132,6 @@ fn readiness(lock: &Arc<ServerLock>) -> Readiness {
     Readiness::waiting("the server starts", Box::new(find_loss))
 }
 
-/// Tells the operator something in the log, so that a log of JSON has nothing else in it.
-fn warn(text: &str) {
-    tracing::warn!("{}", escape::line(text));
-}
-
 /// Returns what a person is told when the server has stopped.
 fn stopped(finished: usize, cut: usize, cancelled: usize) -> String {
     let part = |count: usize, noun: &str, what: &str| match count {
@@ -157,70 +151,6 @@ fn log_start(address: &str, settings: &Settings) {
     let settings = Some(names.join(",")).filter(|names| !names.is_empty());
     let version = env!("CARGO_PKG_VERSION");
     tracing::info!(version, address, settings, "listening");
-}
-
-/// Returns what the handlers work with, and the settings that can change while they do.
-fn api(
-    global: &Global,
-    crib: &Arc<Crib>,
-    tokens: &Arc<TokenFile>,
-    observer: &Observer,
-) -> Result<(Api, Arc<LiveSettings>), CliError> {
-    let approvals = Arc::new(Approvals::new(&crib.state));
-    let parked = ParkedQuestions::default();
-    let (store, clock) = (Arc::clone(&approvals), Arc::clone(&crib.clock));
-    let approver = move |settings: &Settings| {
-        Arc::new(ApprovalQueue {
-            store: Arc::clone(&store) as _,
-            prompt: None,
-            unattended: Unattended::Park(settings.get(table::POLICY_PARK_SECONDS)),
-            session: SessionKind::ManyCalls,
-            prompt_time: settings.get(table::POLICY_APPROVAL_SECONDS),
-            process: this_process(),
-            clock: Arc::clone(&clock),
-            parked: parked.clone(),
-        }) as Arc<dyn Approver>
-    };
-    let recorder = Arc::new(ObservedRecorder::new(Arc::clone(&crib.recorder), observer));
-    let reports = crib.reports();
-    let parts = LiveParts {
-        options: OpenOptions { is_long_lived: true, ..open_options(global) },
-        approver: Box::new(approver),
-        recorder: Arc::clone(&recorder) as _,
-        start_errors,
-        tell: Box::new(warn),
-    };
-    let live = LiveSettings::start(Arc::clone(crib), reports.limits().clone(), parts)?;
-    let live = Arc::new(live);
-    let root = crib.workspace().root();
-    let api = Api {
-        runtime: Arc::clone(live.runtime()),
-        answers: ApprovalAnswers {
-            store: approvals,
-            recorder: Arc::clone(&recorder) as _,
-            clock: Arc::clone(&crib.clock),
-        },
-        state: crib.state.clone(),
-        redactor: crib.redactor.clone(),
-        workspace: root.map(|root| root.path().display().to_string()).unwrap_or_default(),
-        keys: IdempotencyKeys::new(&crib.state),
-        ports: ApiPorts {
-            statistics: Box::new(reports),
-            config: Arc::clone(&live) as _,
-            backend: Arc::new(ServerBackend {
-                crib: Arc::clone(crib),
-                options: open_options(global),
-                recorder,
-                live: Arc::clone(&live),
-            }),
-        },
-        events: EventFeed::new(&crib.state),
-        tokens: Arc::clone(tokens),
-        running: RunningCalls::default(),
-        flush: SharedFlush::default(),
-        observer: observer.clone(),
-    };
-    Ok((api, live))
 }
 
 /// Returns what would keep a server from starting under the settings alone.

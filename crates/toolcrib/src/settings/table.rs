@@ -9,6 +9,7 @@ use toolcrib_host::{Hardlinks, Profile};
 use toolcrib_runtime::{ConfirmationWeight, TaintPolicy};
 
 use super::log_words::{LogFormat, LogLevel, log_format, log_level};
+use super::mcp_words::{ClientAnswers, client_answers};
 use super::schemas::SchemaTable;
 use super::setting::{
     EmptyList, Project, Setting, SettingKey, choice, count, limit, limit_seconds, milliseconds,
@@ -188,6 +189,20 @@ settings_table! {
 
     /// How long requests that run may go on after the server was told to stop.
     SERVE_STOP_SECONDS: Duration = seconds("serve.stop_seconds", 30, (1, 3600)).at_start();
+
+    /// The catalogues and tools that MCP clients are offered, if `toolset` is not set.
+    MCP_TOOLSET: Vec<String> = names("mcp.toolset", &["clemini"]).at_start();
+
+    /// Which answers count that an MCP client brings: none (`off`), yes to one call (`once`), or also "always". The
+    /// client is the program that runs the agent, and could make up an answer.
+    MCP_APPROVE: ClientAnswers =
+        choice("mcp.approve", &["off", "once", "always"], "once", client_answers).project(Stricter).at_start();
+
+    /// Whether an answer that an MCP client brings can approve calls of tier 3, such as commands.
+    MCP_APPROVE_TIER_3: bool = switch("mcp.approve_tier_3", "on").project(Stricter).at_start();
+
+    /// Whether answers of MCP clients count over HTTP, where the agent and the person who answers have the same token.
+    MCP_APPROVE_OVER_HTTP: bool = switch("mcp.approve_over_http", "off").project(Stricter).at_start();
 
     /// What the server writes to stderr: `error`, `warn` and more, `info` and more, or `debug` for all.
     LOG_LEVEL: LogLevel = choice("log.level", &["error", "warn", "info", "debug"], "info", log_level).at_start();

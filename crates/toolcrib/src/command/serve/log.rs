@@ -8,9 +8,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::error::{CliError, CliErrorKind};
 use crate::settings::{LogFormat, LogLevel, Settings, table};
@@ -48,12 +50,14 @@ pub(super) fn start(settings: &Settings) -> Result<ServerLog, CliError> {
         .with_ansi(false)
         .with_timer(UtcTime)
         .with_writer(move || lines.clone());
+    // The SDK logs what clients send, and two lines for each request; the server has a line of its own for it.
+    let ours = Targets::new().with_default(level).with_target("rmcp", LevelFilter::OFF);
     match settings.get(table::LOG_FORMAT) {
-        LogFormat::Text => log.try_init().map_err(|err| failed(&err))?,
+        LogFormat::Text => log.finish().with(ours).try_init().map_err(|err| failed(&err))?,
         LogFormat::Json => {
             let log = log.json().flatten_event(true);
             let log = log.with_current_span(false).with_span_list(false);
-            log.try_init().map_err(|err| failed(&err))?;
+            log.finish().with(ours).try_init().map_err(|err| failed(&err))?;
         }
     }
     log_panics();

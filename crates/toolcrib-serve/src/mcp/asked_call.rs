@@ -1,0 +1,199 @@
+//! A call that a client is asked about by the reply to it. The question waits in the queue; the client brings the answer
+//! with the same call, and with a sealed state that says which question it is.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::model::{
+    CallToolResponse, CallToolResult, ContentBlock, ElicitRequest, ElicitResult, InputRequest,
+    InputRequiredResult, InputResponses, SealOptions,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer};
+use toolcrib_core::approval::{ApprovalStatus, KeptOutcome, PendingApproval};
+use toolcrib_core::canonical::Digest;
+use toolcrib_core::policy::Answer;
+use toolcrib_core::{Call, Cancel};
+use toolcrib_runtime::{
+    AnswerFuture, ApprovalError, Approved, Approver, ConfirmationSource, Question,
+};
+
+use super::approval_form::{FormAnswer, FormQuestion};
+use super::handler::McpHandler;
+use super::tool_call::{kept_result, person_at_client, result_of};
+use crate::api::PlannedEdit;
+
+/// The name of the one question that a reply asks.
+const QUESTION: &str = "approval";
+
+impl McpHandler {
+    /// Returns the reply that asks about a parked call.
+    pub(super) async fn ask_by_reply(&self, call: &Call, id: &str) -> Option<InputRequiredResult> {
+        let (pending, status) = self.server.api.answers.find(id).ok()?;
+        if status != ApprovalStatus::Pending {
+            return None;
+        }
+        Some(self.question(call, &pending).await)
+    }
+
+    /// Takes up the answer that a client brings.
+    pub(super) async fn resume(
+        &self,
+        call: Call,
+        state: &str,
+        responses: &InputResponses,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let opened = self.server.seal.open_with(state, &binding(&call));
+        let id = opened.ok().and_then(|id| String::from_utf8(id).ok()).ok_or_else(|| {
+            let message =
+                "`requestState` is not of this call, or is too old; make the call again without it";
+            ErrorData::invalid_params(message, None)
+        })?;
+        let answers = &self.server.api.answers;
+        let Ok((pending, status)) = answers.find(&id) else {
+            return Ok(told("the question is not known any more; make the call again").into());
+        };
+        if status != ApprovalStatus::Pending {
+            return Ok(self.closed(&pending, status).into());
+        }
+        let response = responses.get(QUESTION).cloned();
+        let Some(result) = response.and_then(|it| serde_json::from_value::<ElicitResult>(it).ok())
+        else {
+            return Ok(self.question(&call, &pending).await.into());
+        };
+        let answer = self.form(&pending, &[]).answer(&result);
+        let by = person_at_client(&pending.caller);
+        let wish = match answer {
+            FormAnswer::Once => None,
+            FormAnswer::Always(wish) => Some(wish),
+            FormAnswer::Unclear => return Ok(self.question(&call, &pending).await.into()),
+            FormAnswer::No(words) => {
+                if let Err(err) = answers.deny(&id, &by, &words) {
+                    return Ok(self.refused(&pending, &err).into());
+                }
+                // The call ends as declined, on the record and in its catalogue's words.
+                let approver = Arc::new(Declined { by: by.name, words });
+                let made = self.run(pending.to_call(), approver, context).await?;
+                return Ok(result_of(&made).into());
+            }
+        };
+        match answers.approve(&id, &by, wish) {
+            Ok(Approved::RunsHere(parked)) => {
+                let made = self.run(parked.call, parked.approver, context).await?;
+                // Without it, somebody who asks later is told that the call runs; the record has the outcome.
+                let _ = answers.store.keep_outcome(&id, &KeptOutcome::from(&made));
+                let _ = answers.store.mark_told(&id);
+                Ok(result_of(&made).into())
+            }
+            Ok(Approved::RunsElsewhere) => {
+                Ok(told("the call runs elsewhere; make it again to get its outcome").into())
+            }
+            Err(err) => Ok(self.refused(&pending, &err).into()),
+        }
+    }
+
+    /// Returns the reply that asks about a call.
+    async fn question(&self, call: &Call, pending: &PendingApproval) -> InputRequiredResult {
+        let runtime = self.server.api.runtime.current();
+        let preview = runtime.explain(pending.to_call(), Cancel::default()).await;
+        let backend = &self.server.api.ports.backend;
+        let edits = preview.map(|preview| backend.planned_edits(&preview)).unwrap_or_default();
+        let form = self.form(pending, &edits).form();
+        let request = InputRequest::Elicitation(ElicitRequest::new(form));
+        let left = pending.expires_at.duration_since(self.server.api.answers.clock.now());
+        let options = binding(call);
+        let options = SealOptions::new()
+            .associated_data(&options)
+            .ttl(Duration::try_from(left).unwrap_or_default());
+        let state = self.server.seal.seal_with(pending.id.as_bytes(), &options);
+        let requests = BTreeMap::from([(QUESTION.to_owned(), request)]);
+        InputRequiredResult::new(Some(requests), Some(state))
+    }
+
+    fn form<'a>(&self, pending: &'a PendingApproval, edits: &'a [PlannedEdit]) -> FormQuestion<'a> {
+        FormQuestion {
+            asker: pending.caller.client.as_deref().unwrap_or("The agent"),
+            root: &pending.workspace,
+            args: &pending.args,
+            shown: &pending.question,
+            edits,
+            answers: self.trust().answers,
+        }
+    }
+
+    /// Returns what the client is told about a question that was answered elsewhere, or too late.
+    fn closed(&self, pending: &PendingApproval, status: ApprovalStatus) -> CallToolResult {
+        let store = &self.server.api.answers.store;
+        if let Ok(Some(kept)) = store.outcome(&pending.id) {
+            let _ = store.mark_told(&pending.id);
+            return kept_result(&pending.id, &kept);
+        }
+        match status {
+            ApprovalStatus::Denied => {
+                let answer = store.answer(&pending.id).ok().flatten();
+                told(&declined(&answer.map(|answer| answer.words).unwrap_or_default()))
+            }
+            ApprovalStatus::Expired => {
+                told("nobody answered in time; make the call again to ask again")
+            }
+            ApprovalStatus::Revoked => {
+                told("the token that asked was revoked, so nobody can approve the call")
+            }
+            ApprovalStatus::Pending | ApprovalStatus::Approved | ApprovalStatus::TakenUp => told(
+                "the call was approved elsewhere and runs; make it again later to get its outcome",
+            ),
+        }
+    }
+
+    fn refused(&self, pending: &PendingApproval, err: &ApprovalError) -> CallToolResult {
+        match err {
+            ApprovalError::Closed(status) => self.closed(pending, *status),
+            ApprovalError::NotFound => {
+                told("the question is not known any more; make the call again")
+            }
+            ApprovalError::OwnCall => {
+                told("an answer of this client does not count; another person must answer")
+            }
+            ApprovalError::Store(err) => {
+                told(&format!("the answer cannot be stored, so the call was not run: {err}"))
+            }
+        }
+    }
+}
+
+/// A person who has said no to a call. Says who, and what the agent should know.
+struct Declined {
+    by: String,
+    words: String,
+}
+
+impl Approver for Declined {
+    fn ask<'a>(&'a self, _: &'a Question) -> AnswerFuture<'a> {
+        Box::pin(async { Answer::No(self.by.clone(), self.words.clone()) })
+    }
+
+    fn confirmation(&self) -> ConfirmationSource {
+        ConfirmationSource::NotNeeded
+    }
+}
+
+/// Returns what a state is bound to: who calls, and what is called.
+fn binding(call: &Call) -> Vec<u8> {
+    let digest = Digest::of(call.tool.as_str(), &call.args);
+    format!("{}\n{}\n{digest}", call.caller.principal.name, call.session.0).into_bytes()
+}
+
+fn declined(words: &str) -> String {
+    if words.is_empty() {
+        "a person declined the call; do something else, or ask them why".to_owned()
+    } else {
+        format!("a person declined the call: {words}")
+    }
+}
+
+/// Returns a reply for a call that did not run.
+fn told(text: &str) -> CallToolResult {
+    CallToolResult::error(vec![ContentBlock::text(text.to_owned())])
+}

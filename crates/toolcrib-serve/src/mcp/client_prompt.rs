@@ -1,0 +1,115 @@
+//! Asks the person at a client by a request of the server, as clients before 2026-07-28 want it.
+
+use std::sync::Arc;
+
+use rmcp::RoleServer;
+use rmcp::model::{
+    CancelledNotificationParam, ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult,
+    RequestId, ServerRequest,
+};
+use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
+use tokio::runtime::Handle;
+use toolcrib_core::policy::Answer;
+use toolcrib_runtime::{AnswerFuture, Approver, Preview, Prompt, Question};
+
+use super::approval_form::{FormAnswer, FormQuestion};
+use super::{McpServer, TrustedAnswers};
+use crate::api::PlannedEdit;
+
+/// Asks the person at a client.
+pub(super) struct ClientPrompt {
+    pub(super) server: Arc<McpServer>,
+    pub(super) peer: Peer<RoleServer>,
+    /// Who answers.
+    pub(super) by: String,
+    pub(super) answers: TrustedAnswers,
+}
+
+impl Prompt for ClientPrompt {
+    // The request to the client is withdrawn when its future is dropped.
+    fn dismiss(&self) {}
+}
+
+impl Approver for ClientPrompt {
+    fn asks_about_hosts(&self) -> bool {
+        true
+    }
+
+    fn ask<'a>(&'a self, question: &'a Question) -> AnswerFuture<'a> {
+        Box::pin(async move {
+            let edits = self.edits(question);
+            let form = FormQuestion {
+                asker: question.asker.caller.client.as_deref().unwrap_or("The agent"),
+                root: &question.root,
+                args: &question.args,
+                shown: &question.shown,
+                edits: &edits,
+                answers: self.answers,
+            };
+            let by = self.by.clone();
+            match self.send(form.form()).await {
+                Ok(result) => match form.answer(&result) {
+                    FormAnswer::Once => Answer::Yes(by),
+                    FormAnswer::Always(wish) => Answer::Always(by, wish),
+                    FormAnswer::No(words) => Answer::No(by, words),
+                    FormAnswer::Unclear => {
+                        let words = "the client sent an answer that is none of the choices";
+                        Answer::No(by, words.to_owned())
+                    }
+                },
+                Err(ServiceError::Timeout { timeout }) => {
+                    let words = format!("nobody answered within {} seconds", timeout.as_secs());
+                    Answer::No(by, words)
+                }
+                Err(_) => Answer::Nobody,
+            }
+        })
+    }
+}
+
+impl ClientPrompt {
+    fn edits(&self, question: &Question) -> Vec<PlannedEdit> {
+        let preview = Preview {
+            tool: question.tool.clone(),
+            decision: question.decision.clone(),
+            question: question.clone(),
+            trouble: None,
+        };
+        self.server.api.ports.backend.planned_edits(&preview)
+    }
+
+    /// Sends the form, and waits for what comes back.
+    async fn send(&self, form: ElicitRequestParams) -> Result<ElicitResult, ServiceError> {
+        let request = ServerRequest::ElicitRequest(ElicitRequest::new(form));
+        let options = PeerRequestOptions::with_timeout(self.server.config.answer_time);
+        let handle = self.peer.send_request_with_option(request, options).await?;
+        let mut withdrawal =
+            Withdrawal { peer: self.peer.clone(), request: Some(handle.id.clone()) };
+        let result = handle.await_response().await;
+        withdrawal.request = None;
+        match result? {
+            ClientResult::ElicitResult(result) => Ok(result),
+            _ => Err(ServiceError::UnexpectedResponse),
+        }
+    }
+}
+
+/// Withdraws a request to the client if it is dropped first: somebody answered elsewhere, or the call was cancelled.
+struct Withdrawal {
+    peer: Peer<RoleServer>,
+    request: Option<RequestId>,
+}
+
+impl Drop for Withdrawal {
+    fn drop(&mut self) {
+        let (Some(request), Ok(events)) = (self.request.take(), Handle::try_current()) else {
+            return;
+        };
+        let peer = self.peer.clone();
+        events.spawn(async move {
+            let reason = "the question was answered elsewhere, or the call was cancelled";
+            let notice = CancelledNotificationParam::new(Some(request), Some(reason.to_owned()));
+            let _ = peer.notify_cancelled(notice).await;
+        });
+    }
+}

@@ -1,0 +1,108 @@
+//! `tools/list`: the tools on offer.
+
+use rmcp::ErrorData;
+use rmcp::model::{CacheScope, ListToolsResult, PaginatedRequestParams, Tool};
+use toolcrib_core::nearest::{either, nearest};
+use toolcrib_core::toolset::Offer;
+use toolcrib_runtime::dialect::{Dialect, Names, declare};
+
+use super::McpServer;
+
+/// How many tools a page has.
+const PAGE_SIZE: usize = 100;
+
+/// How long a client may keep the list, in milliseconds. It is told when the list changes.
+const FRESH_MS: u64 = 60_000;
+
+/// A tool that is offered, under the name that clients call it by.
+pub(super) struct OfferedTool {
+    pub(super) name: String,
+    pub(super) offer: Offer,
+    names: Names,
+}
+
+impl McpServer {
+    /// Returns the tools on offer, in an order that stays the same. A tool has its catalogue in its name only if another
+    /// one has the same name.
+    pub(super) fn offered(&self) -> Vec<OfferedTool> {
+        let runtime = self.api.runtime.current();
+        let is_chosen = |offer: &&Offer| {
+            let choices = &self.config.toolset;
+            let is_named = |choice: &String| {
+                offer.catalogue.name == choice.as_str() || *offer.full_name() == *choice.as_str()
+            };
+            choices.is_empty() || choices.iter().any(is_named)
+        };
+        let chosen: Vec<Offer> =
+            runtime.toolset.offers().iter().filter(is_chosen).cloned().collect();
+        let is_shared = |offer: &Offer| {
+            let same = |it: &&Offer| it.full_name().tool() == offer.full_name().tool();
+            chosen.iter().filter(same).count() > 1
+        };
+        let named = chosen.iter().map(|offer| {
+            let (name, names) = if is_shared(offer) {
+                (offer.full_name().without_slash(), Names::Full)
+            } else {
+                (offer.full_name().tool().to_owned(), Names::Plain)
+            };
+            OfferedTool { name, offer: offer.clone(), names }
+        });
+        named.collect()
+    }
+
+    /// Returns one page of the tools on offer.
+    pub(super) fn list_tools(
+        &self,
+        request: Option<&PaginatedRequestParams>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let offered = self.offered();
+        let cursor = request.and_then(|request| request.cursor.as_deref());
+        let from = match cursor {
+            None => 0,
+            Some(cursor) => {
+                let found = offered.iter().position(|tool| tool.name == cursor);
+                found.map(|at| at + 1).ok_or_else(|| {
+                    let message = "this cursor is not of the present list; list the tools anew without a cursor";
+                    ErrorData::invalid_params(message, None)
+                })?
+            }
+        };
+        let page = &offered[from..offered.len().min(from + PAGE_SIZE)];
+        let mut result =
+            ListToolsResult::with_all_items(page.iter().map(OfferedTool::declared).collect());
+        if from + PAGE_SIZE < offered.len() {
+            result.next_cursor = page.last().map(|tool| tool.name.clone());
+        }
+        result.ttl_ms = Some(FRESH_MS);
+        // Operators offer different tools to different servers, and tokens may differ one day.
+        result.cache_scope = Some(CacheScope::Private);
+        Ok(result)
+    }
+
+    /// Finds a tool by the name that clients call it by.
+    pub(super) fn find_tool(&self, name: &str) -> Result<OfferedTool, ErrorData> {
+        let mut offered = self.offered();
+        if let Some(at) = offered.iter().position(|tool| tool.name == name) {
+            return Ok(offered.swap_remove(at));
+        }
+        let near = nearest(name, offered.iter().map(|tool| tool.name.as_str()), 3);
+        let hint = if near.is_empty() {
+            "tools/list has all names".to_owned()
+        } else {
+            format!("did you mean {}?", either(&near))
+        };
+        let shown: String = name.chars().take(128).collect();
+        let data = serde_json::json!({"nearest": near});
+        Err(ErrorData::invalid_params(format!("no tool `{shown}`; {hint}"), Some(data)))
+    }
+}
+
+impl OfferedTool {
+    /// Returns the tool as clients are told of it.
+    pub(super) fn declared(&self) -> Tool {
+        let mut declared = declare(Dialect::Mcp, self.names, std::slice::from_ref(&self.offer));
+        let tool = declared["tools"][0].take();
+        // The dialect and the SDK have the same form.
+        serde_json::from_value(tool).unwrap_or_default()
+    }
+}

@@ -1,0 +1,76 @@
+//! `toolcrib mcp`: answers an MCP client over stdin and stdout.
+
+use std::sync::Arc;
+
+use toolcrib_core::{Principal, Role, SessionId};
+use toolcrib_ledger::TokenFile;
+use toolcrib_serve::{
+    Api, ClientTrust, McpConfig, McpServer, Observer, StdioEnd, TrustedAnswers, serve_stdio,
+};
+
+use super::api::{OpenedApi, QuestionQueue, QuestionTimes, open_api};
+use super::event_loop::{block_on, interrupted};
+use super::setup::open_long_lived;
+use crate::cli::Global;
+use crate::error::{CliError, CliErrorKind};
+use crate::exit::Exit;
+use crate::settings::{ClientAnswers, Settings, table};
+use crate::terminal::Terminal;
+use crate::wiring::user_at_terminal;
+
+pub(super) fn run(global: &Global, terminal: Terminal) -> Result<Exit, CliError> {
+    if global.yes {
+        let hint = "write a rule with `toolcrib rules add`, or answer in the client";
+        let message = "--yes is not for MCP: it would approve every call of the client";
+        return Err(CliError::usage(message).hint(hint));
+    }
+    let crib = Arc::new(open_long_lived(global, terminal)?);
+    let tokens = Arc::new(TokenFile::new(&crib.state));
+    let ended = block_on(async {
+        let opened = open_api(global, &crib, &tokens, &Observer::new(None), |_| Vec::new())?;
+        let OpenedApi { api, live, queue } = opened;
+        if let Err(err) = live.watch() {
+            live.tell_unwatched(&err);
+        }
+        let server = Arc::new(server(&api, &queue, &crib.settings));
+        let session = SessionId(format!("mcp-{}", toolcrib_ledger::new_call_id()));
+        serve_stdio(server, local_user(), session, interrupted()).await.map_err(|err| {
+            CliError::new(CliErrorKind::System, format!("stdin or stdout cannot be used: {err}"))
+        })
+    });
+    crib.close();
+    match ended?? {
+        StdioEnd::Closed => Ok(Exit::Done),
+        StdioEnd::Stopped => Ok(Exit::Interrupted),
+    }
+}
+
+/// Returns the MCP server that the settings describe.
+pub(super) fn server(api: &Arc<Api>, queue: &QuestionQueue, settings: &Settings) -> McpServer {
+    // Who chose a toolset for all doors wants it here too.
+    let toolset =
+        if settings.is_set(table::TOOLSET) { Vec::new() } else { settings.get(table::MCP_TOOLSET) };
+    let highest_tier = if settings.get(table::MCP_APPROVE_TIER_3) { 4 } else { 2 };
+    let config = McpConfig {
+        toolset,
+        trust: ClientTrust {
+            answers: match settings.get(table::MCP_APPROVE) {
+                ClientAnswers::Off => TrustedAnswers::None,
+                ClientAnswers::Once => TrustedAnswers::Once,
+                ClientAnswers::Always => TrustedAnswers::Always,
+            },
+            highest_tier,
+            over_http: settings.get(table::MCP_APPROVE_OVER_HTTP),
+        },
+        answer_time: settings.get(table::POLICY_APPROVAL_SECONDS),
+    };
+    let (queue, times) = (queue.clone(), QuestionTimes::from(settings));
+    let approver = Box::new(move |prompt| queue.approver(times, prompt));
+    McpServer::new(Arc::clone(api), config, approver)
+}
+
+/// Returns the user of this machine, who started the client or whose program did.
+fn local_user() -> Principal {
+    let Principal { name, .. } = user_at_terminal().principal.clone();
+    Principal { name, role: Role::User }
+}
