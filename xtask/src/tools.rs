@@ -41,7 +41,7 @@ pub fn plan() -> Vec<String> {
     } else {
         format!("installs with apt-get, because they are missing: {}", missing.join(", "))
     };
-    vec![packages, RIPGREP.plan(), schemathesis_plan()]
+    vec![packages, RIPGREP.plan(), SCHEMATHESIS.plan(), MCP_CLIENT.plan()]
 }
 
 /// Returns the folder of the builds.
@@ -64,45 +64,64 @@ pub fn install() -> Result<(), Box<dyn Error>> {
         return Err(format!("the tests need {missing}; install them and try again").into());
     }
     RIPGREP.install()?;
-    install_schemathesis()
+    SCHEMATHESIS.install()?;
+    MCP_CLIENT.install()
 }
 
-/// The version of schemathesis, which makes requests to the server from its specification.
-const SCHEMATHESIS: &str = "4.32.5";
-
-fn schemathesis_plan() -> String {
-    let folder = tools_folder().join("schemathesis");
-    let what = if has_schemathesis() { "has" } else { "installs" };
-    format!("{what} schemathesis {SCHEMATHESIS}, which tests the server, in {}", folder.display())
+/// A package of Python that tests use.
+struct PythonPackage {
+    name: &'static str,
+    version: &'static str,
+    what_for: &'static str,
 }
 
-fn has_schemathesis() -> bool {
-    let folder = tools_folder().join("schemathesis");
-    folder.join(format!("schemathesis-{SCHEMATHESIS}.dist-info")).is_dir()
-}
+/// Makes requests to the server from its specification.
+const SCHEMATHESIS: PythonPackage =
+    PythonPackage { name: "schemathesis", version: "4.32.5", what_for: "tests the server" };
 
-/// Installs schemathesis beside the builds, and nothing into the system's Python.
-fn install_schemathesis() -> Result<(), Box<dyn Error>> {
-    if has_schemathesis() {
-        return Ok(());
+/// The official client of MCP.
+const MCP_CLIENT: PythonPackage =
+    PythonPackage { name: "mcp", version: "2.3.0", what_for: "tests the MCP server" };
+
+impl PythonPackage {
+    fn folder(&self) -> PathBuf {
+        tools_folder().join(self.name)
     }
-    let pip = |words: &[&str]| {
-        let mut command = Command::new("python3");
-        let done = command.args(["-m", "pip"]).args(words).stdout(Stdio::null()).status();
-        done.is_ok_and(|status| status.success())
-    };
-    if !pip(&["--version"]) && !install_packages(&["python3-pip"]) {
-        return Err("the tests need python3-pip; install it and try again".into());
+
+    fn plan(&self) -> String {
+        let Self { name, version, what_for } = self;
+        let what = if self.is_there() { "has" } else { "installs" };
+        format!("{what} {name} {version}, which {what_for}, in {}", self.folder().display())
     }
-    let folder = tools_folder().join("schemathesis");
-    println!("==> installing schemathesis {SCHEMATHESIS} into {}", folder.display());
-    let _ = std::fs::remove_dir_all(&folder);
-    let target = folder.display().to_string();
-    let wanted = format!("schemathesis=={SCHEMATHESIS}");
-    if pip(&["install", "--quiet", "--root-user-action", "ignore", "--target", &target, &wanted]) {
-        Ok(())
-    } else {
-        Err(format!("schemathesis {SCHEMATHESIS} could not be installed: see above").into())
+
+    fn is_there(&self) -> bool {
+        self.folder().join(format!("{}-{}.dist-info", self.name, self.version)).is_dir()
+    }
+
+    /// Installs the package beside the builds, and nothing into the system's Python.
+    fn install(&self) -> Result<(), Box<dyn Error>> {
+        if self.is_there() {
+            return Ok(());
+        }
+        let pip = |words: &[&str]| {
+            let mut command = Command::new("python3");
+            let done = command.args(["-m", "pip"]).args(words).stdout(Stdio::null()).status();
+            done.is_ok_and(|status| status.success())
+        };
+        if !pip(&["--version"]) && !install_packages(&["python3-pip"]) {
+            return Err("the tests need python3-pip; install it and try again".into());
+        }
+        let Self { name, version, .. } = self;
+        let folder = self.folder();
+        println!("==> installing {name} {version} into {}", folder.display());
+        let _ = std::fs::remove_dir_all(&folder);
+        let (target, wanted) = (folder.display().to_string(), format!("{name}=={version}"));
+        let place = ["--no-warn-conflicts", "--root-user-action", "ignore", "--target"];
+        if pip(&[&["install", "--quiet"][..], &place, &[&target, &wanted]].concat()) {
+            Ok(())
+        } else {
+            Err(format!("{name} {version} could not be installed: see above").into())
+        }
     }
 }
 

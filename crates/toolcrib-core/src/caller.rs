@@ -30,7 +30,7 @@ pub struct Principal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// The user of this machine, at a terminal.
+    /// The user of this machine, at a terminal or through a program of theirs.
     User,
     /// Makes calls.
     Agent,
@@ -59,8 +59,8 @@ impl Caller {
         Self { principal, door: Door::Terminal, client: None }
     }
 
-    /// Whether the caller is the user of this machine, at a terminal.
-    pub fn is_terminal_user(&self) -> bool {
+    /// Whether the caller is the user of this machine, at a terminal or through a program of theirs.
+    pub fn is_local_user(&self) -> bool {
         self.principal.role == Role::User
     }
 }

@@ -43,10 +43,12 @@ use std::sync::Arc;
 
 use axum::Router;
 
+pub(crate) use access::AccessRight;
 pub use backend::{
     Backend, ChangedCall, ChangedCallList, ChangesScope, RestoredFile, RulesChanged, TaskState,
     TaskSummary, UndoReport, WantedChanges,
 };
+pub(crate) use calls::visible_story;
 pub use config_source::{
     ChangedValue, ConfigChanged, ConfigError, ConfigErrorKind, LiveConfig, SettingsReport,
     SettingsState, ToolConfig, ToolConfigChange, Wanted,

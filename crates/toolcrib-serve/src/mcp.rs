@@ -3,96 +3,20 @@
 
 mod approval_form;
 mod asked_call;
+mod client_connection;
 mod client_prompt;
 mod handler;
 mod http;
+mod line_transport;
+mod list_changes;
+mod progress;
+mod prompts;
+mod resources;
+mod server;
 mod stdio;
 mod tool_call;
 mod tool_list;
 
-use std::sync::Arc;
-
-use rmcp::model::RequestStateCodec;
-use toolcrib_core::{Principal, SessionId};
-use toolcrib_runtime::{Approver, Prompt};
-
 pub use http::mcp_routes;
+pub use server::{ApproverSource, ClientTrust, McpConfig, McpServer, TrustedAnswers};
 pub use stdio::{StdioEnd, serve_stdio};
-
-use crate::api::Api;
-
-/// What an MCP server works with.
-pub struct McpServer {
-    /// Makes calls, and knows what became of them.
-    pub api: Arc<Api>,
-    /// What the settings say.
-    pub config: McpConfig,
-    /// Returns who is asked about a call: the prompt that is given, or the queue alone.
-    pub approver: ApproverSource,
-    /// Seals what a client brings back with the answer to a question.
-    seal: RequestStateCodec,
-}
-
-/// Returns who is asked about a call, given the prompt of the client if it has one.
-pub type ApproverSource = Box<dyn Fn(Option<Arc<dyn Prompt>>) -> Arc<dyn Approver> + Send + Sync>;
-
-/// What the settings say about MCP.
-#[derive(Clone, Debug)]
-pub struct McpConfig {
-    /// The catalogues and tools to offer.
-    pub toolset: Vec<String>,
-    /// How far the answers count that a client brings.
-    pub trust: ClientTrust,
-    /// How long there is to answer a question in the client.
-    pub answer_time: std::time::Duration,
-}
-
-/// How far the answers count that a client brings. A client is the program that runs the agent: it could make up an
-/// answer.
-#[derive(Clone, Copy, Debug)]
-pub struct ClientTrust {
-    /// What an answer can be.
-    pub answers: TrustedAnswers,
-    /// The tier up to which calls can be approved.
-    pub highest_tier: u8,
-    /// Whether answers over HTTP count. There, the one who asks and the one who answers have the same token.
-    pub over_http: bool,
-}
-
-/// Which answers of a client count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum TrustedAnswers {
-    /// None: questions wait in the queue.
-    None,
-    /// Yes to one call, and no.
-    Once,
-    /// Also "always".
-    Always,
-}
-
-/// How a client is connected.
-#[derive(Clone, Debug)]
-enum Connection {
-    /// Over pipes: the client was started by the user of this machine, or by a program of theirs.
-    Pipes { principal: Principal, session: SessionId },
-    /// Over HTTP: each request has its own token.
-    Http,
-}
-
-impl McpServer {
-    /// Puts a server together.
-    pub fn new(api: Arc<Api>, config: McpConfig, approver: ApproverSource) -> Self {
-        Self { api, config, approver, seal: RequestStateCodec::new_unchecked(random_key()) }
-    }
-}
-
-/// Returns a key that lives as long as the process. Questions outlive it in the queue.
-fn random_key() -> Vec<u8> {
-    let mut key = vec![0; RequestStateCodec::MIN_KEY_LENGTH];
-    let mut at = 0;
-    while at < key.len() {
-        at += rustix::rand::getrandom(&mut key[at..], rustix::rand::GetRandomFlags::empty())
-            .unwrap_or_default();
-    }
-    key
-}

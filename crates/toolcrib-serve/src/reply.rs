@@ -135,6 +135,11 @@ impl ApiError {
         self.status
     }
 
+    /// Returns the message for people.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Returns the code.
     pub fn code(&self) -> &'static str {
         self.code

@@ -242,14 +242,14 @@ impl Covers {
 impl Grant {
     /// Returns the grant for the calls of this caller and of nobody else.
     pub fn for_caller(self, caller: &Caller) -> Self {
-        let principal = (!caller.is_terminal_user()).then(|| caller.principal.clone());
+        let principal = (!caller.is_local_user()).then(|| caller.principal.clone());
         Self { principal, ..self }
     }
 
     /// Whether the grant covers calls of this caller.
     pub fn is_for(&self, caller: &Caller) -> bool {
         match &self.principal {
-            None => caller.is_terminal_user(),
+            None => caller.is_local_user(),
             Some(principal) => *principal == caller.principal,
         }
     }

@@ -58,7 +58,7 @@ impl Approvals {
     /// Whether the call was asked with a token that does not count any more.
     fn is_of_revoked(&self, pending: &PendingApproval) -> io::Result<bool> {
         let caller = &pending.caller;
-        Ok(!caller.is_terminal_user() && !self.tokens.is_active(&caller.principal)?)
+        Ok(!caller.is_local_user() && !self.tokens.is_active(&caller.principal)?)
     }
 
     fn path(&self, id: &str, kind: &str) -> io::Result<PathBuf> {

@@ -10,8 +10,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use toolcrib_core::command::{ChangedFiles, End, HostTraffic, NetworkAccount};
 use toolcrib_core::{
-    Caller, Durability, Event, HeldCounts, Moment, Note, RecordError, RecordErrorKind, Recorder,
-    ToolName,
+    Caller, Door, Durability, Event, HeldCounts, Moment, Note, RecordError, RecordErrorKind,
+    Recorder, ToolName,
 };
 
 use crate::id::{id_at, new_call_id};
@@ -271,7 +271,7 @@ impl RecordWriter {
     /// Returns the fields that say who asked. The user at a terminal is in another field, as a number.
     fn caller_fields<'a>(&self, caller: &'a Caller) -> CallerFields<'a> {
         let client = caller.client.as_deref().map(|client| self.clean_name(client));
-        if caller.is_terminal_user() {
+        if caller.door == Door::Terminal {
             CallerFields::default()
         } else {
             CallerFields::of(caller, client)

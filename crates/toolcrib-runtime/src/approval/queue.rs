@@ -56,6 +56,14 @@ pub struct ApprovalQueue {
 #[derive(Clone, Default)]
 pub struct ParkedQuestions(Arc<Mutex<HashMap<(String, String), PendingApproval>>>);
 
+impl ParkedQuestions {
+    /// Forgets a parked call, because its caller was told the answer.
+    pub fn forget(&self, id: &str) {
+        let mut parked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        parked.retain(|_, it| it.id != id);
+    }
+}
+
 /// What becomes of a call that nobody can be asked about now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unattended {

@@ -150,7 +150,7 @@ impl Undo<'_> {
         let caller = &*call.caller;
         let asked = Moment::Asked { args: &args, digest, effect: Effect::Write, caller };
         record(asked, Durability::Buffered)?;
-        let by = if caller.is_terminal_user() { "terminal" } else { &caller.principal.name };
+        let by = if caller.is_local_user() { "terminal" } else { &caller.principal.name };
         let (rule, by) = ("a person's own command", Some(by));
         record(Moment::Decided { verdict: "allow", rule, by }, Durability::Buffered)?;
         record(Moment::Started { places: &[], directory: None, terms: None }, Durability::Synced)?;

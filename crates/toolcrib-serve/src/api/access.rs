@@ -7,7 +7,7 @@ use crate::reply::ApiError;
 
 /// What a request wants to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum AccessRight {
+pub(crate) enum AccessRight {
     /// What every token may do; a handler may show less of it to some.
     Any,
     /// Make calls.
@@ -42,7 +42,7 @@ impl AccessRight {
     }
 
     /// Refuses a caller whose role may not do it.
-    pub(super) fn check(self, caller: &Caller) -> Result<(), ApiError> {
+    pub(crate) fn check(self, caller: &Caller) -> Result<(), ApiError> {
         let role = caller.principal.role;
         if self.roles().contains(&role) {
             return Ok(());
@@ -75,11 +75,11 @@ impl CallVisibility {
         }
     }
 
-    /// Whether the caller sees what belongs to `owner`. Without an owner, it belongs to the user at a terminal.
+    /// Whether the caller sees what belongs to `owner`. Without an owner, it belongs to the user of this machine.
     pub(super) fn includes(&self, owner: Option<&Principal>) -> bool {
         match self {
             Self::Everybody => true,
-            Self::Own(own) => owner == Some(own),
+            Self::Own(own) => owner.map_or(own.role == Role::User, |owner| owner == own),
         }
     }
 }

@@ -166,13 +166,21 @@ async fn search(State(api): State<Arc<Api>>, QueryFields(query): QueryFields<Aud
 
 async fn show(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Reply {
     let history = find_call(Arc::clone(&api), &id).await?;
-    let (call, differences) = read(api, move |api| {
+    let (call, differences) = story(&api, history).await?;
+    JsonReply::ok(&OneCall { ok: true, call, differences })
+}
+
+/// Returns what became of a call, and the difference that each of its changes made.
+pub(super) async fn story(
+    api: &Arc<Api>,
+    history: CallHistory,
+) -> Result<(CallStory, Vec<Option<FileDifference>>), ApiError> {
+    read(Arc::clone(api), move |api| {
         let call = CallStory::gather(&api.state, &history)?;
         let differences = api.ports.backend.differences(&call.changes);
         Ok((call, differences))
     })
-    .await?;
-    JsonReply::ok(&OneCall { ok: true, call, differences })
+    .await
 }
 
 async fn check(State(api): State<Arc<Api>>) -> Reply {

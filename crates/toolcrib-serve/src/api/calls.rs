@@ -10,11 +10,12 @@ use serde::Serialize;
 use serde_json::Value;
 use toolcrib_core::approval::ApprovalAnswer;
 use toolcrib_core::{Caller, Cancel, Principal, Role, ToolName};
-use toolcrib_ledger::CallHistory;
+use toolcrib_ledger::{CallHistory, CallStory};
 
 use super::access::{AccessRight, CallVisibility};
-use super::audit::find_call;
+use super::audit::{find_call, story};
 use super::context::Api;
+use super::full_outcome::FileDifference;
 use super::json_reply::{JsonReply, Reply};
 use super::operation::Operation;
 use crate::reply::ApiError;
@@ -96,6 +97,15 @@ pub(super) async fn visible_call(
     let history = find_call(Arc::clone(api), id).await.map_err(|_| unknown(id))?;
     let is_visible = CallVisibility::of(caller).includes(owner_of(&history).as_ref());
     if is_visible { Ok(history) } else { Err(unknown(id)) }
+}
+
+/// Returns what became of a call that a caller may see, and the difference that each of its changes made.
+pub(crate) async fn visible_story(
+    api: &Arc<Api>,
+    caller: &Caller,
+    id: &str,
+) -> Result<(CallStory, Vec<Option<FileDifference>>), ApiError> {
+    story(api, visible_call(api, caller, id).await?).await
 }
 
 /// Shows a call: its status, and the outcome of one that was parked.

@@ -125,7 +125,7 @@ async fn list(
     Extension(caller): Extension<Caller>,
     QueryFields(query): QueryFields<TasksQuery>,
 ) -> Reply {
-    let mut tasks = visible_tasks(&api, &caller).await?;
+    let mut tasks = api.visible_tasks(&caller).await?;
     if query.running == Some(true) {
         tasks.retain(|task| task.status == TaskState::Running);
     }
@@ -138,7 +138,7 @@ async fn show(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Reply {
-    let tasks = visible_tasks(&api, &caller).await?;
+    let tasks = api.visible_tasks(&caller).await?;
     let task = tasks.into_iter().find(|task| task.id == id).ok_or_else(|| unknown(&id))?;
     JsonReply::redacted(&api.redactor, &OneTask { ok: true, task })
 }
@@ -148,7 +148,7 @@ async fn kill(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Reply {
-    let tasks = visible_tasks(&api, &caller).await?;
+    let tasks = api.visible_tasks(&caller).await?;
     let is_admin = caller.principal.role == Role::Admin;
     let may_kill = |task: &TaskSummary| {
         task.id == id && (is_admin || task.principal.as_ref() == Some(&caller.principal))
@@ -199,13 +199,18 @@ async fn read(
     JsonReply::ok(&OutputLines { ok: true, call, text, from, count, total })
 }
 
-/// Returns the commands that a caller may see: its own, or all for a role that reads the record.
-async fn visible_tasks(api: &Arc<Api>, caller: &Caller) -> Result<Vec<TaskSummary>, ApiError> {
-    let backend = Arc::clone(&api.ports.backend);
-    let mut tasks = blocking(move || backend.tasks()).await?;
-    let visibility = CallVisibility::of(caller);
-    tasks.retain(|task| visibility.includes(task.principal.as_ref()));
-    Ok(tasks)
+impl Api {
+    /// Returns the commands that a caller may see, newest first: its own, or all for a role that reads the record.
+    pub(crate) async fn visible_tasks(
+        &self,
+        caller: &Caller,
+    ) -> Result<Vec<TaskSummary>, ApiError> {
+        let backend = Arc::clone(&self.ports.backend);
+        let mut tasks = blocking(move || backend.tasks()).await?;
+        let visibility = CallVisibility::of(caller);
+        tasks.retain(|task| visibility.includes(task.principal.as_ref()));
+        Ok(tasks)
+    }
 }
 
 fn unknown(id: &str) -> ApiError {

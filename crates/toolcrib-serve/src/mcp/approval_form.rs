@@ -8,7 +8,7 @@ use toolcrib_core::approval::{ApprovalQuestion, ExpectedChange, ExpectedChangeKi
 use toolcrib_core::policy::Wish;
 use toolcrib_core::{counted, escape};
 
-use super::TrustedAnswers;
+use super::server::TrustedAnswers;
 use crate::api::{FileDifference, LineKind, PlannedEdit};
 
 /// The most lines of a command or a difference that a form shows.

@@ -20,7 +20,7 @@ use toolcrib_runtime::{
 };
 
 use super::approval_form::{FormAnswer, FormQuestion};
-use super::handler::McpHandler;
+use super::client_connection::McpHandler;
 use super::tool_call::{kept_result, person_at_client, result_of};
 use crate::api::PlannedEdit;
 
@@ -73,6 +73,7 @@ impl McpHandler {
                 if let Err(err) = answers.deny(&id, &by, &words) {
                     return Ok(self.refused(&pending, &err).into());
                 }
+                self.server.parked.forget(&id);
                 // The call ends as declined, on the record and in its catalogue's words.
                 let approver = Arc::new(Declined { by: by.name, words });
                 let made = self.run(pending.to_call(), approver, context).await?;
@@ -81,6 +82,7 @@ impl McpHandler {
         };
         match answers.approve(&id, &by, wish) {
             Ok(Approved::RunsHere(parked)) => {
+                self.server.parked.forget(&id);
                 let made = self.run(parked.call, parked.approver, context).await?;
                 // Without it, somebody who asks later is told that the call runs; the record has the outcome.
                 let _ = answers.store.keep_outcome(&id, &KeptOutcome::from(&made));

@@ -13,7 +13,7 @@ use toolcrib_core::policy::Answer;
 use toolcrib_runtime::{AnswerFuture, Approver, Preview, Prompt, Question};
 
 use super::approval_form::{FormAnswer, FormQuestion};
-use super::{McpServer, TrustedAnswers};
+use super::server::{McpServer, TrustedAnswers};
 use crate::api::PlannedEdit;
 
 /// Asks the person at a client.

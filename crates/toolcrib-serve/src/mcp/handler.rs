@@ -1,16 +1,17 @@
 //! What rmcp asks of a server: each method hands over to the file of its subject.
 
-use std::sync::Arc;
-
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, Implementation, ListToolsResult,
-    PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig, Tool,
+    CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode,
+    GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
+    SubscriptionFilter, Tool,
 };
-use rmcp::service::RequestContext;
+use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
-use toolcrib_core::{Caller, Door, SessionId};
 
-use super::{Connection, McpServer};
+use super::client_connection::McpHandler;
+use super::{prompts, resources};
 
 /// What a model is told about all tools together.
 const INSTRUCTIONS: &str = "\
@@ -20,23 +21,28 @@ If a call is refused, the reply says why and what to do instead; the same call a
 If a call waits for approval, a person is asked; make the same call again later to get its outcome. \
 Long output is cut, and the reply says how to read the rest.";
 
-/// One connection to a client.
-#[derive(Clone)]
-pub(super) struct McpHandler {
-    pub(super) server: Arc<McpServer>,
-    pub(super) connection: Connection,
-}
-
-/// Who makes a call, and in which session.
-pub(super) struct McpCaller {
-    pub(super) caller: Arc<Caller>,
-    pub(super) session: SessionId,
-}
+/// The methods that have parameters.
+const METHODS: [&str; 10] = [
+    "completion/complete",
+    "initialize",
+    "prompts/get",
+    "prompts/list",
+    "resources/list",
+    "resources/read",
+    "resources/templates/list",
+    "subscriptions/listen",
+    "tools/call",
+    "tools/list",
+];
 
 impl ServerHandler for McpHandler {
     fn get_info(&self) -> ServerConfig {
-        let capabilities =
-            ServerCapabilities::builder().enable_tools().enable_tool_list_changed().build();
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_tool_list_changed()
+            .enable_resources()
+            .enable_prompts()
+            .build();
         let mut info = ServerConfig::new(capabilities).with_instructions(INSTRUCTIONS);
         info.server_info = Implementation::new("toolcrib", env!("CARGO_PKG_VERSION"))
             .with_title("Toolcrib")
@@ -54,6 +60,75 @@ impl ServerHandler for McpHandler {
         self.server.list_tools(request.as_ref())
     }
 
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        self.list_outputs(&context).await
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(resources::templates())
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        Box::pin(self.read(&request.uri, &context)).await.map(Into::into)
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Ok(prompts::list())
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        prompts::get(&request).map(Into::into)
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        // The SDK takes a known method whose parameters do not fit for one that it does not know.
+        let method = request.method;
+        if METHODS.contains(&method.as_str()) {
+            let message = format!("the parameters of `{method}` do not fit the protocol");
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        let shown: String = method.chars().take(128).collect();
+        let message = format!("no method `{shown}`");
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        tokio::spawn(self.clone().tell_changes(context.peer));
+    }
+
+    fn accepted_subscription_filter(&self, _: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        Some(Self::told_changes())
+    }
+
+    async fn listen(&self, subscriber: SubscriptionContext) -> Result<(), ErrorData> {
+        self.tell_subscriber(&subscriber).await;
+        Ok(())
+    }
+
     fn get_tool(&self, name: &str) -> Option<Tool> {
         self.server.find_tool(name).ok().map(|tool| tool.declared())
     }
@@ -66,43 +141,4 @@ impl ServerHandler for McpHandler {
         // Kept out of the future of every request, which is moved around.
         Box::pin(self.make_call(request, context)).await
     }
-}
-
-impl McpHandler {
-    /// Returns who makes a request. What a client calls itself is recorded, and decides nothing.
-    pub(super) fn caller(
-        &self,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<McpCaller, ErrorData> {
-        let client = context.client_info().map(|client| client_name(&client));
-        match &self.connection {
-            Connection::Pipes { principal, session } => {
-                let caller = Caller { principal: principal.clone(), door: Door::Mcp, client };
-                Ok(McpCaller { caller: Arc::new(caller), session: session.clone() })
-            }
-            Connection::Http => {
-                let parts = context.extensions.get::<axum::http::request::Parts>();
-                let Some(known) = parts.and_then(|parts| parts.extensions.get::<Caller>()) else {
-                    return Err(ErrorData::internal_error("the request has no caller", None));
-                };
-                let session = SessionId(format!("mcp-{}", known.principal.name));
-                let client = client.or_else(|| known.client.clone());
-                let caller = Caller { door: Door::Mcp, client, ..known.clone() };
-                Ok(McpCaller { caller: Arc::new(caller), session })
-            }
-        }
-    }
-}
-
-/// Whether a request is of the protocol in which a server asks by its reply and not by a request of its own.
-pub(super) fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
-    let version = context.protocol_version();
-    version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
-}
-
-/// Returns what a client calls itself, in a form that fits into the record.
-fn client_name(client: &Implementation) -> String {
-    const LONGEST: usize = 128;
-    let text = format!("{}/{}", client.name, client.version);
-    text.chars().filter(|it| !it.is_control()).take(LONGEST).collect()
 }

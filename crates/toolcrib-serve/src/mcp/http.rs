@@ -6,8 +6,8 @@ use axum::Router;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 
-use super::handler::McpHandler;
-use super::{Connection, McpServer};
+use super::client_connection::{ClientTransport, McpHandler};
+use super::server::McpServer;
 
 /// The path at which clients talk.
 const PATH: &str = "/mcp";
@@ -21,7 +21,7 @@ pub fn mcp_routes(server: Arc<McpServer>, body_bytes: usize) -> Router {
     let sessions = Arc::new(LocalSessionManager::default());
     let handler = move || {
         let server = Arc::clone(&server);
-        Ok(McpHandler { server, connection: Connection::Http })
+        Ok(McpHandler { server, transport: ClientTransport::Http })
     };
     let service = StreamableHttpService::new(handler, sessions, config);
     Router::new().route_service(PATH, service)

@@ -8,15 +8,15 @@ use rmcp::service::serve_server_with_ct;
 use rustix::fs::{FileType, OFlags, fcntl_getfl, fcntl_setfl, fstat};
 use rustix::net::AddressFamily;
 use rustix::net::sockopt::socket_domain;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use toolcrib_core::{Principal, SessionId};
 
-use super::handler::McpHandler;
-use super::{Connection, McpServer};
+use super::client_connection::{ClientTransport, McpHandler};
+use super::line_transport::{Input, LineTransport, Output};
+use super::server::McpServer;
 
 /// Why a server over pipes has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,13 +36,13 @@ pub async fn serve_stdio(
     stop: impl Future<Output = ()>,
 ) -> io::Result<StdioEnd> {
     let api = Arc::clone(&server.api);
-    let connection = Connection::Pipes { principal, session };
-    let handler = McpHandler { server, connection };
+    let transport = ClientTransport::Pipes { principal, session };
+    let handler = McpHandler { server, transport };
     let stopped = CancellationToken::new();
     let _flags = KeptFlags::keep()?;
-    let (input, output) = (reader()?, writer()?);
+    let lines = LineTransport::new(reader()?, writer()?);
     let serving = async {
-        let running = serve_server_with_ct(handler, (input, output), stopped.clone()).await;
+        let running = serve_server_with_ct(handler, lines, stopped.clone()).await;
         if let Ok(running) = running {
             let _ = running.waiting().await;
         }
@@ -57,7 +57,7 @@ pub async fn serve_stdio(
 }
 
 /// Returns what reads from stdin.
-fn reader() -> io::Result<Box<dyn AsyncRead + Send + Unpin>> {
+fn reader() -> io::Result<Input> {
     let input = io::stdin().as_fd().try_clone_to_owned()?;
     Ok(match PipeKind::of(&input)? {
         PipeKind::Pipe => Box::new(pipe::Receiver::from_owned_fd(input)?),
@@ -67,7 +67,7 @@ fn reader() -> io::Result<Box<dyn AsyncRead + Send + Unpin>> {
 }
 
 /// Returns what writes to stdout.
-fn writer() -> io::Result<Box<dyn AsyncWrite + Send + Unpin>> {
+fn writer() -> io::Result<Output> {
     let output = io::stdout().as_fd().try_clone_to_owned()?;
     Ok(match PipeKind::of(&output)? {
         PipeKind::Pipe => Box::new(pipe::Sender::from_owned_fd(output)?),

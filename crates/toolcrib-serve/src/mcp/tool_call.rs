@@ -14,9 +14,10 @@ use toolcrib_core::{Call, CallTrace, Caller, ErrorKind, Outcome, Principal};
 use toolcrib_ledger::new_call_id;
 use toolcrib_runtime::{AnswerFuture, Approver, ConfirmationSource, Prompt, Question, Runtime};
 
-use super::TrustedAnswers;
+use super::client_connection::{McpHandler, is_stateless};
 use super::client_prompt::ClientPrompt;
-use super::handler::{McpHandler, is_stateless};
+use super::progress::CallProgress;
+use super::server::TrustedAnswers;
 use super::tool_list::OfferedTool;
 use crate::api::Outliving;
 
@@ -107,6 +108,7 @@ impl McpHandler {
         let api = &self.server.api;
         let runtime = Runtime { approver, ..api.runtime.current().as_ref().clone() };
         let id = call.id.clone();
+        let progress = CallProgress::wanted(api, &id, context);
         let running = api.running.start(&id, &call.caller.principal);
         let cancel = running.cancel();
         let _cancel_guard = running.cancel_on_drop();
@@ -116,8 +118,15 @@ impl McpHandler {
             drop(running);
             made
         }));
+        let telling = async {
+            match progress {
+                Some(progress) => progress.tell().await,
+                None => std::future::pending().await,
+            }
+        };
         let made = tokio::select! {
             made = &mut made => made,
+            () = telling => made.await,
             () = context.ct.cancelled() => {
                 cancel.cancel();
                 made.await
@@ -143,17 +152,6 @@ impl McpHandler {
             return ClientQuestion::None;
         }
         if is_stateless(context) { ClientQuestion::Reply } else { ClientQuestion::Request }
-    }
-
-    /// Returns how far the answers of this client count.
-    pub(super) fn trust(&self) -> super::ClientTrust {
-        let trust = self.server.config.trust;
-        match &self.connection {
-            super::Connection::Http if !trust.over_http => {
-                super::ClientTrust { answers: TrustedAnswers::None, ..trust }
-            }
-            super::Connection::Http | super::Connection::Pipes { .. } => trust,
-        }
     }
 }
 

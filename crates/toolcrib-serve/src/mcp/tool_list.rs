@@ -6,7 +6,7 @@ use toolcrib_core::nearest::{either, nearest};
 use toolcrib_core::toolset::Offer;
 use toolcrib_runtime::dialect::{Dialect, Names, declare};
 
-use super::McpServer;
+use super::server::McpServer;
 
 /// How many tools a page has.
 const PAGE_SIZE: usize = 100;

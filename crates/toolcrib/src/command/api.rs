@@ -31,7 +31,7 @@ pub(super) struct OpenedApi {
 pub(super) struct QuestionQueue {
     store: Arc<Approvals>,
     clock: Arc<dyn Clock>,
-    parked: ParkedQuestions,
+    pub(super) parked: ParkedQuestions,
 }
 
 impl QuestionQueue {

@@ -64,9 +64,10 @@ pub(super) fn server(api: &Arc<Api>, queue: &QuestionQueue, settings: &Settings)
         },
         answer_time: settings.get(table::POLICY_APPROVAL_SECONDS),
     };
+    let parked = queue.parked.clone();
     let (queue, times) = (queue.clone(), QuestionTimes::from(settings));
     let approver = Box::new(move |prompt| queue.approver(times, prompt));
-    McpServer::new(Arc::clone(api), config, approver)
+    McpServer::new(Arc::clone(api), config, approver, parked)
 }
 
 /// Returns the user of this machine, who started the client or whose program did.

@@ -242,7 +242,7 @@ impl World for Capabilities {
     fn enter(&self, tool: &ToolName, call: &Call, cancel: &Cancel) -> Ctx {
         let own = tool.catalogue().and_then(|catalogue| self.area_of(catalogue));
         let WorkArea { area, commands } = own.map_or(&self.workspace, |own| &own.work);
-        let principal = (!call.caller.is_terminal_user()).then(|| call.caller.principal.clone());
+        let principal = (!call.caller.is_local_user()).then(|| call.caller.principal.clone());
         let (session, tool_name) = (call.conversation().clone(), tool.clone());
         let owner = TaskOwner { principal, session, tool: tool_name };
         let commands = Arc::new(commands.commands_for(owner)) as Arc<dyn Commands>;

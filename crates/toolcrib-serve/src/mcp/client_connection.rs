@@ -1,0 +1,88 @@
+//! One client: who it is, how it is connected, and how far it is trusted.
+
+use std::sync::Arc;
+
+use rmcp::model::{Implementation, ProtocolVersion};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer};
+use toolcrib_core::{Caller, Door, Principal, SessionId};
+
+use super::server::{ClientTrust, McpServer, TrustedAnswers};
+use crate::api::AccessRight;
+
+/// The most characters of a client's name that are recorded.
+const LONGEST_CLIENT_NAME: usize = 128;
+
+/// One connection to a client.
+#[derive(Clone)]
+pub(super) struct McpHandler {
+    pub(super) server: Arc<McpServer>,
+    pub(super) transport: ClientTransport,
+}
+
+/// Who makes a call, and in which session.
+pub(super) struct McpCaller {
+    pub(super) caller: Arc<Caller>,
+    pub(super) session: SessionId,
+}
+
+/// How a client is connected.
+#[derive(Clone, Debug)]
+pub(super) enum ClientTransport {
+    /// Over pipes: the client was started by the user of this machine, or by a program of theirs.
+    Pipes { principal: Principal, session: SessionId },
+    /// Over HTTP: each request has its own token.
+    Http,
+}
+
+impl McpHandler {
+    /// Returns who makes a request. What a client calls itself is recorded, and decides nothing.
+    pub(super) fn caller(
+        &self,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<McpCaller, ErrorData> {
+        let client = context.client_info().map(|client| client_name(&client));
+        match &self.transport {
+            ClientTransport::Pipes { principal, session } => {
+                let caller = Caller { principal: principal.clone(), door: Door::Mcp, client };
+                Ok(McpCaller { caller: Arc::new(caller), session: session.clone() })
+            }
+            ClientTransport::Http => {
+                let parts = context.extensions.get::<axum::http::request::Parts>();
+                let Some(known) = parts.and_then(|parts| parts.extensions.get::<Caller>()) else {
+                    return Err(ErrorData::internal_error("the request has no caller", None));
+                };
+                AccessRight::Call
+                    .check(known)
+                    .map_err(|err| ErrorData::invalid_request(err.message().to_owned(), None))?;
+                let session = SessionId(format!("mcp-{}", known.principal.name));
+                let client = client.or_else(|| known.client.clone());
+                let caller = Caller { door: Door::Mcp, client, ..known.clone() };
+                Ok(McpCaller { caller: Arc::new(caller), session })
+            }
+        }
+    }
+
+    /// Returns how far the answers of this client count.
+    pub(super) fn trust(&self) -> ClientTrust {
+        let trust = self.server.config.trust;
+        match &self.transport {
+            ClientTransport::Http if !trust.over_http => {
+                ClientTrust { answers: TrustedAnswers::None, ..trust }
+            }
+            ClientTransport::Http | ClientTransport::Pipes { .. } => trust,
+        }
+    }
+}
+
+/// Whether a request is of the protocol in which a server asks by its reply and not by a request of its own.
+pub(super) fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
+    let version = context.protocol_version();
+    version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
+}
+
+/// Returns what a client calls itself, in a form that fits into the record.
+fn client_name(client: &Implementation) -> String {
+    let text = format!("{}/{}", client.name, client.version);
+    text.chars().filter(|it| !it.is_control()).take(LONGEST_CLIENT_NAME).collect()
+}

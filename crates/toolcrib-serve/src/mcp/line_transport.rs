@@ -1,0 +1,181 @@
+//! Messages over pipes, one on each line. A line that is no message is answered with what is wrong with it, so that no
+//! client waits for a reply that never comes.
+
+use std::io;
+use std::sync::Arc;
+
+use rmcp::RoleServer;
+use rmcp::model::{ErrorCode, ErrorData, RequestId};
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::sync::Mutex;
+use toolcrib_core::json;
+
+/// What reads messages.
+pub(super) type Input = Box<dyn AsyncRead + Send + Unpin>;
+
+/// What writes messages.
+pub(super) type Output = Box<dyn AsyncWrite + Send + Unpin>;
+
+/// How much is read at once.
+const BUFFER_BYTES: usize = 64 << 10;
+
+/// A client at the other end of two pipes.
+pub(super) struct LineTransport {
+    input: BufReader<Input>,
+    /// The beginning of a line. It is kept here because a future that reads it can be dropped.
+    line: Vec<u8>,
+    /// Whether the rest of a line that is too long is being skipped.
+    is_skipping: bool,
+    output: Arc<Mutex<Option<Output>>>,
+}
+
+/// A line from the client.
+enum ReadLine {
+    Whole,
+    TooLong,
+    End,
+}
+
+impl LineTransport {
+    pub(super) fn new(input: Input, output: Output) -> Self {
+        Self {
+            input: BufReader::with_capacity(BUFFER_BYTES, input),
+            line: Vec::new(),
+            is_skipping: false,
+            output: Arc::new(Mutex::new(Some(output))),
+        }
+    }
+
+    /// Reads a line, of at most as many bytes as a call may have.
+    async fn read_line(&mut self) -> io::Result<ReadLine> {
+        loop {
+            let read = self.input.fill_buf().await?;
+            if read.is_empty() {
+                return Ok(ReadLine::End);
+            }
+            let end = memchr::memchr(b'\n', read);
+            let count = end.map_or(read.len(), |at| at + 1);
+            if !self.is_skipping {
+                self.line.extend_from_slice(&read[..count]);
+            }
+            self.input.consume(count);
+            let is_too_long = self.line.len() > json::MAX_BYTES;
+            if is_too_long && !self.is_skipping {
+                self.is_skipping = true;
+                self.line.clear();
+            }
+            if end.is_some() {
+                let was_too_long = std::mem::take(&mut self.is_skipping);
+                return Ok(if was_too_long { ReadLine::TooLong } else { ReadLine::Whole });
+            }
+        }
+    }
+
+    /// Returns the message of the line that was read, or what to answer if it is none. An empty line is nothing.
+    fn message(
+        &self,
+    ) -> Option<Result<RxJsonRpcMessage<RoleServer>, TxJsonRpcMessage<RoleServer>>> {
+        let line = self.line.trim_ascii();
+        if line.is_empty() {
+            return None;
+        }
+        Some(serde_json::from_slice(line).map_err(|_| refusal(line)))
+    }
+}
+
+/// Says why a line is no message.
+fn refusal(line: &[u8]) -> TxJsonRpcMessage<RoleServer> {
+    let error = |code: ErrorCode, message: String| ErrorData::new(code, message, None);
+    let value: Value = match serde_json::from_slice(line) {
+        Ok(value) => value,
+        Err(err) => {
+            let message = format!("the line is not JSON: {err}; send one message on each line");
+            return TxJsonRpcMessage::<RoleServer>::error(
+                error(ErrorCode::PARSE_ERROR, message),
+                None,
+            );
+        }
+    };
+    if value.is_array() {
+        let message = "MCP has no batches; send one message on each line".to_owned();
+        return TxJsonRpcMessage::<RoleServer>::error(
+            error(ErrorCode::INVALID_REQUEST, message),
+            None,
+        );
+    }
+    let id = serde_json::from_value::<RequestId>(value["id"].clone()).ok();
+    let refused = match value["method"].as_str() {
+        Some(method) => {
+            let message = format!("the parameters of `{method}` do not fit the protocol");
+            error(ErrorCode::INVALID_PARAMS, message)
+        }
+        None => {
+            let message =
+                "the line is no message of JSON-RPC 2.0: it has neither a method nor a result";
+            error(ErrorCode::INVALID_REQUEST, message.to_owned())
+        }
+    };
+    TxJsonRpcMessage::<RoleServer>::error(refused, id)
+}
+
+fn too_long() -> TxJsonRpcMessage<RoleServer> {
+    let message = format!(
+        "the message is longer than {} bytes, and was dropped; write large content in several calls",
+        json::MAX_BYTES
+    );
+    TxJsonRpcMessage::<RoleServer>::error(
+        ErrorData::new(ErrorCode::INVALID_REQUEST, message, None),
+        None,
+    )
+}
+
+impl Transport<RoleServer> for LineTransport {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let output = Arc::clone(&self.output);
+        async move {
+            let mut bytes = serde_json::to_vec(&message)?;
+            bytes.push(b'\n');
+            match &mut *output.lock().await {
+                Some(output) => {
+                    output.write_all(&bytes).await?;
+                    output.flush().await
+                }
+                None => Err(io::Error::from(io::ErrorKind::NotConnected)),
+            }
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        loop {
+            let answer = match self.read_line().await {
+                Ok(ReadLine::Whole) => {
+                    let message = self.message();
+                    self.line.clear();
+                    match message {
+                        None => continue,
+                        Some(Ok(message)) => return Some(message),
+                        Some(Err(refusal)) => refusal,
+                    }
+                }
+                Ok(ReadLine::TooLong) => too_long(),
+                Ok(ReadLine::End) | Err(_) => return None,
+            };
+            if self.send(answer).await.is_err() {
+                return None;
+            }
+        }
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        self.output.lock().await.take();
+        Ok(())
+    }
+}

@@ -1,0 +1,355 @@
+//! `toolcrib mcp`, as clients of both protocols meet it.
+
+use serde_json::{Value, json};
+
+use crate::mcp_client::{McpClient, PROTOCOLS, Protocol, accept, with_forms};
+use crate::running_server::{RunningServer, wait_until};
+use crate::scratch::Scratch;
+
+/// A command that policy asks about.
+const DELETE: &str = "rm -f old.txt && echo gone";
+
+fn delete() -> Value {
+    json!({"command": DELETE})
+}
+
+fn text(result: &Value) -> &str {
+    result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{result}"))
+}
+
+#[test]
+fn tools_are_listed_called_and_recorded_with_the_client() {
+    for protocol in PROTOCOLS {
+        let scratch = Scratch::new();
+        scratch.put("notes.txt", "hello\n");
+        let mut client = McpClient::start(&scratch, protocol, json!({}), &[]);
+        let listed = client.request("tools/list", json!({}))["result"]["tools"].clone();
+        let tools = listed.as_array().unwrap();
+        let found = |name: &str| tools.iter().find(|tool| tool["name"] == name).unwrap();
+        assert_eq!(found("read_file")["annotations"]["readOnlyHint"], true);
+        assert_eq!(found("bash")["annotations"]["readOnlyHint"], false);
+        assert_eq!(found("bash")["inputSchema"]["type"], "object");
+        assert_eq!(client.request("tools/list", json!({}))["result"]["tools"], listed);
+
+        let result = client.call("read_file", json!({"file_path": "notes.txt"}));
+        assert_eq!(result["isError"], false, "{result}");
+        assert_eq!(result["structuredContent"]["contents"], "1: hello");
+        let call = result["_meta"]["dev.toolcrib/call"].as_str().unwrap().to_owned();
+        assert_eq!(client.close(), 0);
+        let story = scratch.run(["audit", "show", &call, "--json"]).json();
+        assert_eq!((&story["door"], &story["client"]), (&json!("mcp"), &json!("test-client/1")));
+        assert_eq!(story["role"], "user", "{story}");
+    }
+}
+
+#[test]
+fn other_tools_can_be_chosen_and_shared_names_have_their_catalogue() {
+    let scratch = Scratch::new();
+    let names = |words: &[&str]| {
+        let mut client = McpClient::start(&scratch, Protocol::Session, json!({}), words);
+        let tools = client.request("tools/list", json!({}))["result"]["tools"].clone();
+        let name = |tool: &Value| tool["name"].as_str().unwrap().to_owned();
+        tools.as_array().unwrap().iter().map(name).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&["--toolset", "nachos/calculator"]), ["calculator"]);
+    let both =
+        names(&["-c", "mcp.toolset=[\"wink/read_file\", \"hikai/read_file\", \"wink/list_dir\"]"]);
+    assert_eq!(both, ["wink__read_file", "list_dir", "hikai__read_file"]);
+}
+
+#[test]
+fn a_person_is_asked_in_the_client_and_their_answer_counts() {
+    for protocol in PROTOCOLS {
+        let scratch = Scratch::new();
+        let words = ["-c", "mcp.approve=always"];
+        let mut client = McpClient::start(&scratch, protocol, with_forms(), &words);
+        scratch.put("old.txt", "x\n");
+        let (form, result) = client.call_asked("bash", delete(), accept("no", "keep it"));
+        let message = form["message"].as_str().unwrap();
+        assert!(message.contains(DELETE) && message.contains("It deletes old.txt."), "{message}");
+        assert!(message.contains("Why you are asked: deletes files"), "{message}");
+        assert_eq!(result["isError"], true, "{result}");
+        assert!(text(&result).contains("keep it"), "{result}");
+        assert!(scratch.work().join("old.txt").exists());
+
+        let (_, result) = client.call_asked("bash", delete(), json!({"action": "decline"}));
+        assert_eq!(result["isError"], true, "{result}");
+        assert!(scratch.work().join("old.txt").exists());
+
+        // The control: with a yes it runs, and is asked about again.
+        let (form, result) = client.call_asked("bash", delete(), accept("once", ""));
+        assert_eq!(result["isError"], false, "{result}");
+        assert!(!scratch.work().join("old.txt").exists());
+        let choices = form["requestedSchema"]["properties"]["decision"]["oneOf"].clone();
+        assert_eq!(choices[1]["const"], "always_1", "{choices}");
+
+        let (_, result) = client.call_asked("bash", delete(), accept("always_1", ""));
+        assert_eq!(result["isError"], false, "{result}");
+        // Nobody is asked any more.
+        assert_eq!(client.call("bash", delete())["isError"], false);
+        assert_eq!(client.close(), 0);
+        let grants = scratch.run(["grants", "list"]).stdout;
+        assert!(grants.contains("test-client/1"), "{grants}");
+    }
+}
+
+#[test]
+fn the_form_of_an_edit_has_its_difference() {
+    for protocol in PROTOCOLS {
+        let scratch = Scratch::new();
+        scratch.put("a.txt", "one\ntwo\n");
+        let mut client = McpClient::start(&scratch, protocol, with_forms(), &[]);
+        let args = json!({"file_path": "a.txt", "old_string": "two", "new_string": "three"});
+        let (form, result) = client.call_asked("edit", args, accept("once", ""));
+        let message = form["message"].as_str().unwrap();
+        assert!(message.contains("- two") && message.contains("+ three"), "{message}");
+        assert_eq!(result["isError"], false, "{result}");
+        assert_eq!(scratch.text("a.txt"), "one\nthree\n");
+    }
+}
+
+#[test]
+fn answers_count_only_as_far_as_the_settings_trust_clients() {
+    for protocol in PROTOCOLS {
+        for setting in ["mcp.approve=off", "mcp.approve_tier_3=off"] {
+            let scratch = Scratch::new();
+            scratch.put("old.txt", "x\n");
+            let mut client = McpClient::start(&scratch, protocol, with_forms(), &["-c", setting]);
+            let result = client.call("bash", json!({"command": DELETE, "confirmed": true}));
+            let result = if text(&result).contains("NEEDS_CONFIRMATION") {
+                client.call("bash", json!({"command": DELETE, "confirmed": true}))
+            } else {
+                result
+            };
+            assert!(text(&result).contains("is parked as"), "{setting}: {result}");
+            assert!(scratch.work().join("old.txt").exists());
+        }
+        // Without trust in "always", it is not offered, and counts for nothing.
+        let scratch = Scratch::new();
+        scratch.put("old.txt", "x\n");
+        let mut client = McpClient::start(&scratch, Protocol::Session, with_forms(), &[]);
+        let (form, result) = client.call_asked("bash", delete(), accept("always_1", ""));
+        let choices = form["requestedSchema"]["properties"]["decision"]["oneOf"].clone();
+        assert_eq!(choices.as_array().map(Vec::len), Some(2), "{choices}");
+        assert_eq!(result["isError"], true, "{result}");
+        assert!(scratch.work().join("old.txt").exists());
+    }
+}
+
+#[test]
+fn a_client_without_forms_is_told_where_the_call_waits() {
+    for protocol in PROTOCOLS {
+        let scratch = Scratch::new();
+        let mut client = McpClient::start(&scratch, protocol, json!({}), &[]);
+        let args = json!({"file_path": "a.txt", "content": "new\n"});
+        let result = client.call("write_file", args.clone());
+        assert_eq!(result["isError"], true, "{result}");
+        let id = result["structuredContent"]["context"]["approval_id"].as_str().unwrap();
+        let approved = scratch.run(["approvals", "approve", id, "--yes"]);
+        assert_eq!(approved.code, 0, "{}", approved.stderr);
+        assert_eq!(scratch.text("a.txt"), "new\n");
+        // The agent that asks again is told that it ran.
+        let again = client.call("write_file", args);
+        assert!(text(&again).contains(id), "{again}");
+    }
+}
+
+#[test]
+fn a_state_is_for_one_call_of_one_client_and_counts_once() {
+    let scratch = Scratch::new();
+    scratch.put("old.txt", "x\n");
+    scratch.put("other.txt", "x\n");
+    let mut client = McpClient::start(&scratch, Protocol::Stateless, with_forms(), &[]);
+    let asked = client.call("bash", delete());
+    let state = asked["requestState"].as_str().unwrap().to_owned();
+    let retry = |command: &str, state: &str| {
+        json!({
+            "name": "bash",
+            "arguments": {"command": command},
+            "inputResponses": {"approval": accept("once", "")},
+            "requestState": state,
+        })
+    };
+    // Another call, a state that was changed, and the state of another process.
+    let other = client.request("tools/call", retry("rm -f other.txt", &state));
+    assert_eq!(other["error"]["code"], -32602, "{other}");
+    let changed = client.request("tools/call", retry(DELETE, &format!("{state}A")));
+    assert_eq!(changed["error"]["code"], -32602, "{changed}");
+    let mut second = McpClient::start(&scratch, Protocol::Stateless, with_forms(), &[]);
+    let foreign = second.request("tools/call", retry(DELETE, &state));
+    assert_eq!(foreign["error"]["code"], -32602, "{foreign}");
+    assert!(scratch.work().join("old.txt").exists() && scratch.work().join("other.txt").exists());
+    // Without an answer, the question is asked again.
+    let mut unanswered = retry(DELETE, &state);
+    unanswered["inputResponses"] = json!({});
+    let again = client.request("tools/call", unanswered)["result"].clone();
+    assert_eq!(again["resultType"], "input_required", "{again}");
+    // The control: the state itself counts, and once.
+    let result = client.request("tools/call", retry(DELETE, &state))["result"].clone();
+    assert_eq!(result["isError"], false, "{result}");
+    scratch.put("old.txt", "x\n");
+    let replayed = client.request("tools/call", retry(DELETE, &state))["result"].clone();
+    assert_eq!(
+        text(&replayed),
+        text(&result),
+        "the outcome is told, and the call does not run again"
+    );
+    assert!(scratch.work().join("old.txt").exists());
+}
+
+#[test]
+fn bad_messages_are_answered_and_the_next_one_is_served() {
+    let scratch = Scratch::new();
+    let mut client = McpClient::start(&scratch, Protocol::Session, json!({}), &[]);
+    let long = format!("{{\"x\":\"{}\"}}", "y".repeat(33 << 20));
+    for (line, code, says) in [
+        ("nonsense", -32700, "not JSON"),
+        ("[]", -32600, "no batches"),
+        ("{\"id\": 5}", -32600, "neither a method nor a result"),
+        (
+            r#"{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":7}}"#,
+            -32602,
+            "tools/call",
+        ),
+        (&long, -32600, "longer than"),
+    ] {
+        client.send_line(line);
+        let reply = client.receive();
+        let shown: String = line.chars().take(40).collect();
+        assert_eq!(reply["error"]["code"], code, "{shown}: {reply}");
+        assert!(reply["error"]["message"].as_str().unwrap().contains(says), "{shown}: {reply}");
+    }
+    let unknown = client.request("tools/call", json!({"name": "read_fil", "arguments": {}}));
+    assert_eq!(unknown["error"]["code"], -32602, "{unknown}");
+    assert!(unknown["error"]["message"].as_str().unwrap().contains("did you mean `read_file`?"));
+    let method = client.request("tools/nothing", json!({}));
+    assert_eq!(method["error"]["code"], -32601, "{method}");
+    // Arguments that do not fit are an error of the tool, which a model can read and mend.
+    let wrong = client.call("read_file", json!({"file_path": 3}));
+    assert_eq!(wrong["isError"], true, "{wrong}");
+    // The control: it still serves.
+    scratch.put("a.txt", "x\n");
+    assert_eq!(client.call("read_file", json!({"file_path": "a.txt"}))["isError"], false);
+    assert_eq!(client.close(), 0);
+}
+
+#[test]
+fn a_cancelled_call_and_a_closed_connection_leave_nothing_running() {
+    let runs = |marker: &str| {
+        let found = std::process::Command::new("pgrep").args(["-f", marker]).output().unwrap();
+        !found.stdout.is_empty()
+    };
+    let scratch = Scratch::new();
+    let mut client = McpClient::start(&scratch, Protocol::Session, json!({}), &[]);
+    let sleep = |seconds: &str| json!({"name": "bash", "arguments": {"command": format!("sleep {seconds}")}});
+    let id = client.ask("tools/call", sleep("611.25"));
+    wait_until(|| runs("^sleep 611.25"));
+    let params = json!({"requestId": id, "reason": "enough"});
+    client.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}));
+    wait_until(|| !runs("^sleep 611.25"));
+    client.ask("tools/call", sleep("612.25"));
+    wait_until(|| runs("^sleep 612.25"));
+    assert_eq!(client.close(), 0);
+    assert!(!runs("^sleep 612.25"));
+}
+
+#[test]
+fn resources_show_what_became_of_calls_and_go_the_path_of_calls() {
+    let scratch = Scratch::new();
+    scratch.put("a b.txt", "text\n");
+    scratch.put(".env", "SECRET=1\n");
+    let mut client = McpClient::start(&scratch, Protocol::Stateless, with_forms(), &[]);
+    let ran = client.call("bash", json!({"command": "echo out; echo err >&2"}));
+    let call = ran["_meta"]["dev.toolcrib/call"].as_str().unwrap().to_owned();
+    let mut read = |uri: &str| client.request("resources/read", json!({"uri": uri}));
+    let content =
+        |reply: &Value| reply["result"]["contents"][0]["text"].as_str().unwrap().to_owned();
+    assert_eq!(content(&read(&format!("toolcrib://calls/{call}/output"))), "out\n");
+    assert_eq!(content(&read(&format!("toolcrib://calls/{call}/stderr"))), "err\n");
+    assert!(content(&read(&format!("toolcrib://calls/{call}"))).contains("clemini/bash"));
+    assert_eq!(content(&read("toolcrib://files/a%20b.txt")), "text\n");
+    for uri in ["toolcrib://files/../../etc/passwd", "toolcrib://calls/01ABC", "file:///etc/passwd"]
+    {
+        assert_eq!(read(uri)["error"]["code"], -32602, "{uri}");
+    }
+    let args = json!({"file_path": "a b.txt", "old_string": "text", "new_string": "words"});
+    let (_, edited) = client.call_asked("edit", args, accept("once", ""));
+    let call = edited["_meta"]["dev.toolcrib/call"].as_str().unwrap();
+    let uri = format!("toolcrib://calls/{call}/diff");
+    let diff = client.request("resources/read", json!({"uri": uri}));
+    assert!(content(&diff).contains("-text") && content(&diff).contains("+words"), "{diff}");
+    let listed = client.request("resources/list", json!({}))["result"]["resources"].clone();
+    assert_eq!(listed.as_array().map(Vec::len), Some(1), "{listed}");
+}
+
+#[test]
+fn prompts_take_their_argument() {
+    let scratch = Scratch::new();
+    let mut client = McpClient::start(&scratch, Protocol::Session, json!({}), &[]);
+    let mut get = |params: Value| client.request("prompts/get", params);
+    let filled = get(json!({"name": "fix_test", "arguments": {"command": "make check"}}));
+    let message = filled["result"]["messages"][0]["content"]["text"].clone();
+    assert!(message.as_str().unwrap().contains("Run `make check`"), "{filled}");
+    assert_eq!(get(json!({"name": "fix_test"}))["error"]["code"], -32602);
+    assert_eq!(get(json!({"name": "fix_tests"}))["error"]["code"], -32602);
+    assert!(get(json!({"name": "review_changes"}))["result"]["messages"].is_array());
+}
+
+#[test]
+fn a_client_is_told_when_the_tools_change() {
+    let scratch = Scratch::new();
+    let mut client = McpClient::start(&scratch, Protocol::Session, json!({}), &[]);
+    client.request("tools/list", json!({}));
+    let set = scratch.run(["config", "set", "tools.enabled", "off"]);
+    assert_eq!(set.code, 0, "{}", set.stderr);
+    assert_eq!(client.receive()["method"], "notifications/tools/list_changed");
+    let listed = client.request("tools/list", json!({}))["result"]["tools"].clone();
+    assert_eq!(listed, json!([]));
+}
+
+/// Sends one message of the stateless protocol over HTTP.
+fn post(server: &RunningServer<'_>, token: &str, name: &str, args: &Value) -> (u16, Value) {
+    let body = json!({
+        "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": name, "arguments": args, "_meta": {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": with_forms(),
+            "io.modelcontextprotocol/clientInfo": {"name": "test-client", "version": "1"},
+        }},
+    });
+    let headers = format!(
+        "Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {name}\r\n"
+    );
+    server.send(token, "POST", "/mcp", &headers, &body.to_string())
+}
+
+#[test]
+fn over_http_the_token_says_who_calls_and_answers_do_not_count() {
+    let scratch = Scratch::new();
+    scratch.put("a.txt", "hello\n");
+    let server = RunningServer::start(&scratch);
+    let (agent, approver) = (server.token("agent"), server.token("approver"));
+    let args = json!({"file_path": "a.txt"});
+    let (status, reply) = post(&server, &agent, "read_file", &args);
+    assert_eq!(status, 200, "{reply}");
+    assert_eq!(reply["result"]["structuredContent"]["contents"], "1: hello", "{reply}");
+    let call = reply["result"]["_meta"]["dev.toolcrib/call"].as_str().unwrap();
+    let story = scratch.run(["audit", "show", call, "--json"]).json();
+    assert_eq!((&story["principal"], &story["door"]), (&json!("agent"), &json!("mcp")), "{story}");
+    // An approver makes no calls, and no token is nobody.
+    let (_, refused) = post(&server, &approver, "read_file", &args);
+    assert!(
+        refused["error"]["message"].as_str().unwrap().contains("may not make calls"),
+        "{refused}"
+    );
+    assert_eq!(post(&server, "wrong", "read_file", &args).0, 401);
+    // Asker and answerer would have the same token, so the question waits for another.
+    let (_, parked) =
+        post(&server, &agent, "write_file", &json!({"file_path": "b.txt", "content": "x"}));
+    assert_eq!(parked["result"]["isError"], true, "{parked}");
+    let id = parked["result"]["structuredContent"]["context"]["approval_id"].as_str().unwrap();
+    let (status, _) =
+        server.post(&approver, &format!("/api/approvals/{id}"), &json!({"decision": "approve"}));
+    assert_eq!(status, 200);
+    wait_until(|| scratch.work().join("b.txt").exists());
+}
