@@ -107,16 +107,13 @@ fn refusal(line: &[u8]) -> TxJsonRpcMessage<RoleServer> {
         );
     }
     let id = serde_json::from_value::<RequestId>(value["id"].clone()).ok();
-    let refused = match value["method"].as_str() {
-        Some(method) => {
-            let message = format!("the parameters of `{method}` do not fit the protocol");
-            error(ErrorCode::INVALID_PARAMS, message)
-        }
-        None => {
-            let message =
-                "the line is no message of JSON-RPC 2.0: it has neither a method nor a result";
-            error(ErrorCode::INVALID_REQUEST, message.to_owned())
-        }
+    let refused = if let Some(method) = value["method"].as_str() {
+        let message = format!("the parameters of `{method}` do not fit the protocol");
+        error(ErrorCode::INVALID_PARAMS, message)
+    } else {
+        let message =
+            "the line is no message of JSON-RPC 2.0: it has neither a method nor a result";
+        error(ErrorCode::INVALID_REQUEST, message.to_owned())
     };
     TxJsonRpcMessage::<RoleServer>::error(refused, id)
 }
