@@ -14,22 +14,22 @@ use tokio::sync::Mutex;
 use toolcrib_core::json;
 
 /// What reads messages.
-pub(super) type Input = Box<dyn AsyncRead + Send + Unpin>;
+pub(super) type LineInput = Box<dyn AsyncRead + Send + Unpin>;
 
 /// What writes messages.
-pub(super) type Output = Box<dyn AsyncWrite + Send + Unpin>;
+pub(super) type LineOutput = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// How much is read at once.
 const BUFFER_BYTES: usize = 64 << 10;
 
 /// A client at the other end of two pipes.
 pub(super) struct LineTransport {
-    input: BufReader<Input>,
+    input: BufReader<LineInput>,
     /// The beginning of a line. It is kept here because a future that reads it can be dropped.
     line: Vec<u8>,
     /// Whether the rest of a line that is too long is being skipped.
     is_skipping: bool,
-    output: Arc<Mutex<Option<Output>>>,
+    output: Arc<Mutex<Option<LineOutput>>>,
 }
 
 /// A line from the client.
@@ -40,7 +40,7 @@ enum ReadLine {
 }
 
 impl LineTransport {
-    pub(super) fn new(input: Input, output: Output) -> Self {
+    pub(super) fn new(input: LineInput, output: LineOutput) -> Self {
         Self {
             input: BufReader::with_capacity(BUFFER_BYTES, input),
             line: Vec::new(),

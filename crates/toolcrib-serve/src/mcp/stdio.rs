@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use toolcrib_core::{Principal, SessionId};
 
 use super::client_connection::{ClientTransport, McpHandler};
-use super::line_transport::{Input, LineTransport, Output};
+use super::line_transport::{LineInput, LineOutput, LineTransport};
 use super::server::McpServer;
 
 /// Why a server over pipes has ended.
@@ -57,7 +57,7 @@ pub async fn serve_stdio(
 }
 
 /// Returns what reads from stdin.
-fn reader() -> io::Result<Input> {
+fn reader() -> io::Result<LineInput> {
     let input = io::stdin().as_fd().try_clone_to_owned()?;
     Ok(match PipeKind::of(&input)? {
         PipeKind::Pipe => Box::new(pipe::Receiver::from_owned_fd(input)?),
@@ -67,7 +67,7 @@ fn reader() -> io::Result<Input> {
 }
 
 /// Returns what writes to stdout.
-fn writer() -> io::Result<Output> {
+fn writer() -> io::Result<LineOutput> {
     let output = io::stdout().as_fd().try_clone_to_owned()?;
     Ok(match PipeKind::of(&output)? {
         PipeKind::Pipe => Box::new(pipe::Sender::from_owned_fd(output)?),

@@ -324,6 +324,34 @@ fn post(server: &RunningServer<'_>, token: &str, name: &str, args: &Value) -> (u
 }
 
 #[test]
+fn a_session_over_http_belongs_to_the_token_that_opened_it() {
+    let scratch = Scratch::new();
+    let server = RunningServer::start(&scratch);
+    let (agent, admin) = (server.token("agent"), server.token("admin"));
+    let post = |token: &str, session: &str, method: &str, params: Value| {
+        let headers = format!(
+            "Accept: application/json, text/event-stream\r\n{session}MCP-Protocol-Version: 2025-11-25\r\n"
+        );
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        server.exchange(&server.request(token, "POST", "/mcp", &headers, &body.to_string()))
+    };
+    let hello = json!({
+        "protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": {"name": "test-client", "version": "1"},
+    });
+    let (head, _) = post(&agent, "", "initialize", hello);
+    let lines = head.lines().map(str::to_lowercase);
+    let session = lines.into_iter().find(|line| line.starts_with("mcp-session-id:")).unwrap();
+    let session = format!("{session}\r\n");
+    let (head, body) = post(&admin, &session, "tools/list", json!({}));
+    assert!(head.starts_with("HTTP/1.1 404"), "{head}");
+    assert!(body.contains("session_not_found"), "{body}");
+    // The control: its own token can use it.
+    let (head, body) = post(&agent, &session, "tools/list", json!({}));
+    assert!(head.starts_with("HTTP/1.1 200") && body.contains("read_file"), "{head} {body}");
+}
+
+#[test]
 fn over_http_the_token_says_who_calls_and_answers_do_not_count() {
     let scratch = Scratch::new();
     scratch.put("a.txt", "hello\n");
