@@ -5,6 +5,7 @@ mod approval_form;
 mod asked_call;
 mod client_connection;
 mod client_prompt;
+mod completion;
 mod handler;
 mod http;
 mod line_transport;

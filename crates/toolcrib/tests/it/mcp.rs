@@ -278,6 +278,12 @@ fn resources_show_what_became_of_calls_and_go_the_path_of_calls() {
     let uri = format!("toolcrib://calls/{call}/diff");
     let diff = client.request("resources/read", json!({"uri": uri}));
     assert!(content(&diff).contains("-text") && content(&diff).contains("+words"), "{diff}");
+    let wanted = json!({
+        "ref": {"type": "ref/resource", "uri": "toolcrib://calls/{call}"},
+        "argument": {"name": "call", "value": &call[..4]},
+    });
+    let completed = client.request("completion/complete", wanted);
+    assert_eq!(completed["result"]["completion"]["total"], 1, "{completed}");
     let listed = client.request("resources/list", json!({}))["result"]["resources"].clone();
     assert_eq!(listed.as_array().map(Vec::len), Some(1), "{listed}");
 }
