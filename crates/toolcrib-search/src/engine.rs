@@ -14,13 +14,15 @@ use rustix::fs::{AtFlags, FileType, statat};
 use toolcrib_core::search::{Found, FoundPaths, Glob, Grep, Page, Pattern, Scope, Search, Sort};
 use toolcrib_core::{Cancel, ErrorKind, SearchableTree, ToolError, escape};
 
-use crate::index::candidates::{CandidateFiles, ContentQuery, RuledOutCount};
+use crate::index::candidate_targets::IndexedFiles;
+use crate::index::candidates::{CandidateFiles, RuledOutCount};
 use crate::index::error::{IndexError, IndexErrorKind};
 use crate::index::indexer::{IndexOptions, Indexer};
+use crate::index::known_lines::{ContentQuery, EnoughResults};
 use crate::index::status::{IndexStatus, Phase};
 use crate::paths::{Paths, split};
 use crate::pattern::Patterns;
-use crate::scan::file_search::{LinesToSearch, TargetText};
+use crate::scan::file_search::TargetText;
 use crate::scan::filter::{Filter, GlobSubject};
 use crate::scan::ignore_rules::{self, IgnoreRules, Level, RULE_FILES, RuleFiles};
 use crate::scan::open::{absolute, open_directory};
@@ -280,55 +282,6 @@ impl Targets for WalkedFiles {
     }
 }
 
-/// Files that the index could not rule out.
-struct IndexedFiles<'a> {
-    candidates: CandidateFiles,
-    indexer: &'a Indexer,
-    /// Whether every line that the index of words knows matches.
-    is_exact: bool,
-}
-
-/// Up to so many files of which nothing is known are little work.
-const FEW_FILES: usize = 24;
-
-/// Up to so many lines that may match are little work.
-const FEW_LINES: usize = 2000;
-
-impl Targets for IndexedFiles<'_> {
-    fn len(&self) -> usize {
-        self.candidates.len()
-    }
-
-    fn path(&self, index: usize) -> &[u8] {
-        self.candidates.path(index)
-    }
-
-    fn text(&self, index: usize) -> Option<TargetText<'_>> {
-        let candidates = &self.candidates;
-        let held = self.indexer.index();
-        let (text, version) = held.as_ref()?.text(candidates.generation, candidates.slot(index))?;
-        drop(held);
-        // If the file has changed since, the lines are not those of its text.
-        let known = candidates.lines(index).filter(|known| known.version == version);
-        let lines = match known {
-            Some(known) if self.is_exact => LinesToSearch::Matching(known.lines),
-            Some(known) => LinesToSearch::Only(known.lines),
-            None => LinesToSearch::All,
-        };
-        Some(TargetText { text, lines })
-    }
-
-    fn known_count(&self, index: usize) -> Option<u64> {
-        let known = self.is_exact.then(|| self.candidates.lines(index)).flatten()?;
-        Some(known.lines.len() as u64)
-    }
-
-    fn is_little_work(&self) -> bool {
-        let (unknown, lines) = self.candidates.unknown();
-        unknown <= FEW_FILES && (self.is_exact || lines <= FEW_LINES)
-    }
-}
-
 impl Search for Engine {
     fn check(&self, pattern: Option<&Pattern>, scope: &Scope) -> Result<(), ToolError> {
         if let Some(pattern) = pattern {
@@ -354,16 +307,17 @@ impl Search for Engine {
             threads: root.threads,
         };
         let count = if ask.counts_files { RuledOutCount::Exact } else { RuledOutCount::Skip };
-        let page_end = ask.page.skip.saturating_add(ask.page.most);
-        let counted = usize::try_from(ask.count_limit).unwrap_or(usize::MAX);
-        let content = ContentQuery {
-            query: &compiled.query,
-            words: compiled.words.as_ref(),
-            most: page_end.max(counted),
-        };
-        if let Some(indexed) = root.candidates(&content, &base, &filter, count) {
+        let (query, words) = (&compiled.query, compiled.words.as_ref());
+        for enough in [EnoughResults::of(ask), EnoughResults::NEVER] {
+            let content = ContentQuery { query, words, enough };
+            let indexed = root.candidates(&content, &base, &filter, count);
+            let Some(indexed) = indexed else { break };
             let SearchOutcome { mut found, end } = search.run(&indexed);
             cancel.check()?;
+            // If files have changed meanwhile, those that were chosen may not have enough results after all.
+            if indexed.candidates.is_cut() && end.is_none() && !found.is_partial {
+                continue;
+            }
             if !found.is_partial {
                 // A file that the index rules out counts as searched.
                 found.files_searched += indexed.candidates.ruled_out_len(end) as u64;

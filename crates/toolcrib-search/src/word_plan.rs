@@ -2,7 +2,8 @@
 //! lines have such a word.
 
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
-use regex_syntax::hir::{Class, Hir, HirKind, Look};
+use memchr::memmem::Finder;
+use regex_syntax::hir::{Class, ClassUnicodeRange, Hir, HirKind, Look};
 
 use crate::plan::{Query, plan};
 
@@ -22,9 +23,57 @@ pub(crate) struct WordPlan {
 
 /// A part of a pattern that matches within one word.
 pub(crate) struct WordPart {
-    pub(crate) matcher: RegexMatcher,
+    pub(crate) matcher: WordMatcher,
     /// The trigrams that such a word must have.
     pub(crate) query: Query,
+}
+
+/// Matches words.
+pub(crate) enum WordMatcher {
+    /// Words that have a literal text. Compiling a regular expression would take longer than finding the words.
+    Literal(Box<LiteralPart>),
+    Regex(RegexMatcher),
+}
+
+/// A literal text in a word.
+pub(crate) struct LiteralPart {
+    pub(crate) finder: Finder<'static>,
+    edges: WordEdges,
+}
+
+/// Which edges of a word a part of a pattern is at.
+#[derive(Clone, Copy, Default)]
+struct WordEdges {
+    /// Whether the word begins with the part, or a character beyond ASCII stands before it.
+    is_at_start: bool,
+    /// Whether the word ends with the part, or such a character stands after it.
+    is_at_end: bool,
+}
+
+impl LiteralPart {
+    /// Whether a word matches that has the text.
+    pub(crate) fn admits(&self, word: &[u8]) -> bool {
+        let length = self.finder.needle().len();
+        let is_end = |byte: Option<&u8>| byte.is_none_or(|byte| !byte.is_ascii());
+        let is_match = |at: usize| {
+            let before = at.checked_sub(1).and_then(|before| word.get(before));
+            (!self.edges.is_at_start || is_end(before))
+                && (!self.edges.is_at_end || is_end(word.get(at + length)))
+        };
+        let mut from = 0;
+        while let Some(at) = self.finder.find(&word[from..]) {
+            if is_match(from + at) {
+                return true;
+            }
+            from += at + 1;
+        }
+        false
+    }
+
+    /// Whether every word matches that has the text.
+    pub(crate) fn admits_all(&self) -> bool {
+        !self.edges.is_at_start && !self.edges.is_at_end
+    }
 }
 
 /// Returns the plan for a pattern, if its words say anything about its lines. A word of fewer than three characters
@@ -32,12 +81,14 @@ pub(crate) struct WordPart {
 pub(crate) fn word_plan(hir: &Hir, matcher: &RegexMatcher) -> Option<WordPlan> {
     if is_within_word(hir) {
         let query = plan(hir);
-        let part = WordPart { matcher: matcher.clone(), query };
+        let literal = literal(hir, WordEdges::default());
+        let matcher = literal.unwrap_or_else(|| WordMatcher::Regex(matcher.clone()));
+        let part = WordPart { matcher, query };
         return (part.query != Query::All).then(|| WordPlan { parts: vec![part], is_exact: true });
     }
     let mut runs = WordRuns::default();
     runs.add(hir);
-    runs.end();
+    runs.end(Gap::Unsure);
     let parts: Vec<WordPart> = runs.done.into_iter().filter_map(part).collect();
     (!parts.is_empty()).then_some(WordPlan { parts, is_exact: false })
 }
@@ -45,23 +96,40 @@ pub(crate) fn word_plan(hir: &Hir, matcher: &RegexMatcher) -> Option<WordPlan> {
 /// The runs of a pattern that match within one word.
 #[derive(Default)]
 struct WordRuns {
-    done: Vec<Vec<Hir>>,
-    current: Vec<Hir>,
+    done: Vec<WordRun>,
+    current: WordRun,
+}
+
+/// Parts of a pattern in a row that match within one word.
+#[derive(Default)]
+struct WordRun {
+    parts: Vec<Hir>,
+    /// Whether a character that is no ASCII word character stands before the run.
+    is_after_gap: bool,
+    /// Whether such a character stands after it.
+    is_before_gap: bool,
+}
+
+/// Whether a part of a pattern matches at least one character, and none that is an ASCII word character.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Gap {
+    Sure,
+    Unsure,
 }
 
 impl WordRuns {
     fn add(&mut self, hir: &Hir) {
         if is_within_word(hir) {
-            self.current.push(hir.clone());
+            self.current.parts.push(hir.clone());
             return;
         }
         match hir.kind() {
             HirKind::Literal(literal) => {
                 for piece in literal.0.chunk_by(|a, b| is_word_byte(*a) == is_word_byte(*b)) {
                     if is_word_byte(piece[0]) {
-                        self.current.push(Hir::literal(piece));
+                        self.current.parts.push(Hir::literal(piece));
                     } else {
-                        self.end();
+                        self.end(Gap::Sure);
                     }
                 }
             }
@@ -72,30 +140,82 @@ impl WordRuns {
             | HirKind::Class(_)
             | HirKind::Look(_)
             | HirKind::Repetition(_)
-            | HirKind::Alternation(_) => self.end(),
+            | HirKind::Alternation(_) => self.end(gap(hir)),
         }
     }
 
-    fn end(&mut self) {
-        self.done.push(std::mem::take(&mut self.current));
+    fn end(&mut self, gap: Gap) {
+        let is_after_gap = gap == Gap::Sure;
+        let next = WordRun { is_after_gap, ..WordRun::default() };
+        let mut run = std::mem::replace(&mut self.current, next);
+        run.is_before_gap = is_after_gap;
+        self.done.push(run);
+    }
+}
+
+fn gap(hir: &Hir) -> Gap {
+    let is_word = |byte: u8| byte.is_ascii() && is_word_byte(byte);
+    match hir.kind() {
+        HirKind::Class(set) => {
+            let is_gap = match set {
+                Class::Unicode(set) => {
+                    let start = |range: &ClassUnicodeRange| u8::try_from(range.start()).ok();
+                    let ranges = set.ranges().iter();
+                    let mut ranges = ranges.filter_map(|range| Some((start(range)?, range.end())));
+                    ranges.all(|(start, end)| {
+                        !(start..=u8::try_from(end).unwrap_or(u8::MAX)).any(is_word)
+                    })
+                }
+                Class::Bytes(set) => {
+                    set.ranges().iter().all(|it| !(it.start()..=it.end()).any(is_word))
+                }
+            };
+            if is_gap { Gap::Sure } else { Gap::Unsure }
+        }
+        HirKind::Repetition(repetition) if repetition.min > 0 => gap(&repetition.sub),
+        HirKind::Capture(capture) => gap(&capture.sub),
+        HirKind::Empty
+        | HirKind::Literal(_)
+        | HirKind::Look(_)
+        | HirKind::Repetition(_)
+        | HirKind::Concat(_)
+        | HirKind::Alternation(_) => Gap::Unsure,
     }
 }
 
 /// Makes a part of a run, if the run has a trigram.
-fn part(mut run: Vec<Hir>) -> Option<WordPart> {
+fn part(run: WordRun) -> Option<WordPart> {
     // What is repeated at an end, such as `\w+`, rules out next to nothing and takes long to compile.
     let is_repeated = |hir: &Hir| matches!(hir.kind(), HirKind::Repetition(_));
-    while run.pop_if(|last| is_repeated(last)).is_some() {}
-    let first = run.iter().position(|hir| !is_repeated(hir)).unwrap_or(run.len());
-    let hir = Hir::concat(run.split_off(first));
+    let WordRun { mut parts, is_after_gap, is_before_gap } = run;
+    let length = parts.len();
+    while parts.pop_if(|last| is_repeated(last)).is_some() {}
+    let is_at_end = is_before_gap && parts.len() == length;
+    let first = parts.iter().position(|hir| !is_repeated(hir)).unwrap_or(parts.len());
+    let is_at_start = is_after_gap && first == 0;
+    let hir = Hir::concat(parts.split_off(first));
     let query = plan(&hir);
     if query == Query::All {
         return None;
     }
+    let edges = WordEdges { is_at_start, is_at_end };
+    let matcher = literal(&hir, edges).or_else(|| regex(&hir, edges))?;
+    Some(WordPart { matcher, query })
+}
+
+fn literal(hir: &Hir, edges: WordEdges) -> Option<WordMatcher> {
+    let HirKind::Literal(text) = hir.kind() else { return None };
+    let finder = Finder::new(&text.0).into_owned();
+    Some(WordMatcher::Literal(Box::new(LiteralPart { finder, edges })))
+}
+
+fn regex(hir: &Hir, edges: WordEdges) -> Option<WordMatcher> {
+    // A character of the gap ends the word, unless it is beyond ASCII.
+    let before = if edges.is_at_start { r"(?:^|(?-u:[\x80-\xff]))" } else { "" };
+    let after = if edges.is_at_end { r"(?:$|(?-u:[\x80-\xff]))" } else { "" };
     let mut builder = RegexMatcherBuilder::new();
     let builder = builder.line_terminator(Some(b'\n')).multi_line(true).unicode(true);
-    let matcher = builder.build(&hir.to_string()).ok()?;
-    Some(WordPart { matcher, query })
+    builder.build(&format!("{before}(?:{hir}){after}")).ok().map(WordMatcher::Regex)
 }
 
 /// Whether every match of a pattern lies within one word, whatever stands around the word.
@@ -179,6 +299,24 @@ mod tests {
     }
 
     #[test]
+    fn a_gap_says_where_words_begin_and_end() {
+        let check = |text: &str, line: &str, expect: bool| {
+            let pattern = Pattern { text: text.to_owned(), is_literal: false, ignores_case: false };
+            let compiled = Patterns::default().compile(&pattern).unwrap();
+            assert_eq!(admits(compiled.words.as_ref().unwrap(), line), expect, "{text} in {line}");
+        };
+        for text in [r"error\W+return", r"error\s+return", "error return", r"(err|t)or\W+ret\w+"] {
+            check(text, "my_error = returns", true);
+            check(text, "my_error\u{2014}returns", true);
+            check(text, "errors = returns", false);
+            check(text, "error = myreturn", false);
+        }
+        for text in [r"error\W*return", "error.return", r"error\b.*return"] {
+            check(text, "error = myreturn", true);
+        }
+    }
+
+    #[test]
     fn a_pattern_that_may_match_without_a_word_names_none() {
         for text in ["ab", r"\w+", "a.b", "(foo )?", "foo |bar", "(foo )*", "", "^$", "[^a]bc"] {
             assert_eq!(planned(text, false), None, "{text}");
@@ -204,7 +342,11 @@ mod tests {
     /// Whether the words of a line are those that a plan asks for.
     fn admits(plan: &WordPlan, line: &str) -> bool {
         let words: Vec<&[u8]> = line.as_bytes().split(|byte| !is_word_byte(*byte)).collect();
-        plan.parts.iter().all(|part| words.iter().any(|word| part.matcher.is_match(word).unwrap()))
+        let is_match = |part: &WordPart, word: &[u8]| match &part.matcher {
+            WordMatcher::Literal(literal) => literal.admits(word),
+            WordMatcher::Regex(matcher) => matcher.is_match(word).unwrap(),
+        };
+        plan.parts.iter().all(|part| words.iter().any(|word| is_match(part, word)))
     }
 
     #[test]
@@ -231,7 +373,7 @@ mod tests {
             "^",
             "$",
         ];
-        const LETTERS: [&str; 17] = [
+        const LETTERS: [&str; 18] = [
             "abc",
             "foo",
             "fooabc",
@@ -247,6 +389,7 @@ mod tests {
             "a",
             "\r",
             "日",
+            "\u{2014}",
             "=",
             "1",
         ];

@@ -4,16 +4,15 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::index::known_lines::{ContentQuery, KnownLines, LinesOfFile};
 use crate::index::posting_list::DocId;
 use crate::index::tree_index::{FileState, Index};
-use crate::index::word_postings::WordLines;
 use crate::paths::{PathKey, Paths, is_below, order};
 use crate::plan::Query;
 use crate::scan::filter::Filter;
 use crate::scan::kept_text::KeptText;
 use crate::scan::walk::HiddenNames;
 use crate::trigram::Trigram;
-use crate::word_plan::WordPlan;
 
 /// The files that must be opened for a question, in order of their paths.
 pub(crate) struct CandidateFiles {
@@ -44,14 +43,17 @@ impl CandidateFiles {
 
     /// Returns the lines of a candidate that may match, if the index of words knows them.
     pub(crate) fn lines(&self, index: usize) -> Option<LinesOfFile<'_>> {
-        let file = self.lines.files.get(*self.lines.places.get(index)? as usize)?;
-        let lines = &self.lines.lines[file.start..file.end];
-        Some(LinesOfFile { lines, version: file.version })
+        self.lines.of_candidate(index)
     }
 
     /// Returns of how many candidates the lines that may match are not known, and how many lines are known.
     pub(crate) fn unknown(&self) -> (usize, usize) {
-        (self.slots.len() - self.lines.files.len(), self.lines.lines.len())
+        (self.slots.len() - self.lines.files_len(), self.lines.lines_len())
+    }
+
+    /// Whether files after these were left out, because these have enough results.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.lines.is_cut
     }
 
     /// Returns how many files the index rules out: in all, or before one of the candidates.
@@ -72,63 +74,8 @@ impl CandidateFiles {
     }
 }
 
-/// What a question asks of the content of files.
-pub(crate) struct ContentQuery<'a> {
-    pub(crate) query: &'a Query,
-    pub(crate) words: Option<&'a WordPlan>,
-    /// How many results are counted or shown at most.
-    pub(crate) most: usize,
-}
-
-/// The lines of candidates that may match, as far as the index of words knows them.
-#[derive(Default)]
-struct KnownLines {
-    /// The files, in order of their slots.
-    files: Vec<KnownLinesPlace>,
-    lines: Vec<u32>,
-    /// For each candidate, its place among the files; [`UNKNOWN_LINES`] if its lines are not known.
-    places: Vec<u32>,
-}
-
-/// Stands for a candidate whose lines are not known.
-const UNKNOWN_LINES: u32 = u32::MAX;
-
-impl KnownLines {
-    /// Finds the places of candidates. Nearly all of them are in order of their slots.
-    fn find_places(&mut self, slots: &[u32]) {
-        let mut next = 0;
-        let places = slots.iter().map(|slot| {
-            let known = &self.files;
-            if known.get(next).is_none_or(|file| file.slot != *slot) {
-                let Ok(at) = known.binary_search_by_key(slot, |file| file.slot) else {
-                    return UNKNOWN_LINES;
-                };
-                next = at;
-            }
-            next += 1;
-            next as u32 - 1
-        });
-        self.places = places.collect();
-    }
-}
-
-/// Where the lines of a file are among all known lines.
-struct KnownLinesPlace {
-    slot: u32,
-    version: u32,
-    start: usize,
-    end: usize,
-}
-
-/// The lines of a file that may match, counted from 0, and the version of the file that they are of.
-pub(crate) struct LinesOfFile<'a> {
-    pub(crate) lines: &'a [u32],
-    pub(crate) version: u32,
-}
-
-/// Lists of the index of words are read up to so many bytes for each result that is wanted. Where a word is more common
-/// than that, searching the first files finds enough of them sooner.
-const LIST_BYTES_PER_RESULT: usize = 64;
+/// How many entries of a trigram's list are read to rule out one file, because opening a file takes about as long.
+const LIST_ENTRIES_PER_FILE: usize = 200;
 
 /// Whether to count the files that the index rules out.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -246,22 +193,11 @@ impl Index {
         is_meant: &dyn Fn(u32) -> bool,
     ) -> (Vec<u32>, KnownLines) {
         let query = content.query;
-        let mut chosen = Vec::new();
-        let mut known = KnownLines::default();
-        let mut by_words = self.word_lines(content).into_iter();
+        let known = self.known_lines(content, is_meant);
+        let mut chosen: Vec<u32> = known.slots().collect();
         for (number, shard) in self.postings.shards.iter().enumerate() {
-            let current = |doc: DocId| {
-                let slot = *shard.slots.get(usize::from(doc))?;
-                let file = self.files.get(slot as usize)?;
-                let is_current = file.state == FileState::Packed(number as u16, doc);
-                (is_current && is_meant(slot)).then_some(slot)
-            };
-            let found = by_words.next().flatten();
-            if let Some(found) = &found {
-                self.add_known(found, &current, &mut chosen, &mut known);
-            }
             // The trigrams answer for the files whose words are not known.
-            let words = shard.tables.words.as_ref().filter(|_| found.is_some());
+            let words = shard.tables.words.as_ref().filter(|_| known.has_asked(number));
             let uncovered = words.map(|words| words.uncovered());
             if uncovered.is_some_and(<[DocId]>::is_empty) {
                 continue;
@@ -269,11 +205,12 @@ impl Index {
             let is_uncovered =
                 |doc: &DocId| uncovered.is_none_or(|docs| docs.binary_search(doc).is_ok());
             let all = || (0..shard.slots.len()).map(|doc| doc as DocId).collect();
-            let docs: Vec<DocId> = shard.tables.postings.find(query).unwrap_or_else(all);
-            chosen.extend(docs.into_iter().filter(is_uncovered).filter_map(current));
+            let docs = shard.tables.postings.find(query, LIST_ENTRIES_PER_FILE);
+            let docs: Vec<DocId> = docs.unwrap_or_else(all);
+            let docs = docs.into_iter().filter(is_uncovered);
+            let slots = docs.filter_map(|doc| self.current(number, shard, doc));
+            chosen.extend(slots.filter(|slot| is_meant(*slot)));
         }
-        // The files of each shard are in order.
-        known.files.sort_by_key(|file| file.slot);
         let admits =
             |known: &[Trigram]| query.admits(&|trigram| known.binary_search(&trigram).is_ok());
         let fresh = self.postings.fresh.iter().filter(|(_, trigrams)| admits(trigrams));
@@ -281,46 +218,6 @@ impl Index {
         let always = self.unindexed.always_scan.iter().copied();
         chosen.extend(fresh.chain(always).filter(|slot| is_meant(*slot)));
         (chosen, known)
-    }
-
-    /// Returns the lines that have the words of a question, by shard; nothing for a shard whose words are not known,
-    /// and nothing at all if the words say nothing or are too common.
-    fn word_lines(&self, content: &ContentQuery<'_>) -> Vec<Option<WordLines>> {
-        let Some(plan) = content.words else { return Vec::new() };
-        let shards = self.postings.shards.iter().map(|shard| shard.tables.words.as_deref());
-        let found = shards.map(|words| words.map(|words| (words, words.find_words(plan))));
-        let found: Vec<_> = found.collect();
-        let bytes: usize = found.iter().flatten().map(|(_, found)| found.list_bytes()).sum();
-        if bytes > content.most.saturating_mul(LIST_BYTES_PER_RESULT) {
-            return Vec::new();
-        }
-        found
-            .into_iter()
-            .map(|shard| shard.map(|(words, found)| words.lines(plan, found)))
-            .collect()
-    }
-
-    /// Adds the files that have the words of a question, and their lines.
-    fn add_known(
-        &self,
-        found: &WordLines,
-        current: &dyn Fn(DocId) -> Option<u32>,
-        chosen: &mut Vec<u32>,
-        known: &mut KnownLines,
-    ) {
-        let mut from = 0;
-        for (doc, to) in &found.docs {
-            let lines = from..*to;
-            from = *to;
-            let Some(slot) = current(*doc) else { continue };
-            chosen.push(slot);
-            if let Some(lines) = found.lines.get(lines) {
-                let start = known.lines.len();
-                known.lines.extend_from_slice(lines);
-                let version = self.files[slot as usize].version;
-                known.files.push(KnownLinesPlace { slot, version, start, end: known.lines.len() });
-            }
-        }
     }
 
     /// Puts files in order of their paths.

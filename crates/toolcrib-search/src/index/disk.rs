@@ -304,7 +304,10 @@ mod tests {
         assert_eq!(back.files.len(), 2);
         assert_eq!(back.files[b"a".as_slice()].state, FileState::Packed(0, 0));
         assert_eq!(back.files[b"a".as_slice()].stamp.modified_ns, -3);
-        assert_eq!(back.shards[0].postings.find(&Query::Trigram(trigram(b"wor"))), Some(vec![0]));
+        assert_eq!(
+            back.shards[0].postings.find(&Query::Trigram(trigram(b"wor")), 1),
+            Some(vec![0])
+        );
         assert!(load(folder.path(), 100).is_none(), "over the options");
     }
 

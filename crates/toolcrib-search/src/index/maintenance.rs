@@ -60,7 +60,7 @@ impl Index {
         let shards = &self.postings.shards;
         let free = shards.iter().position(|shard| shard.slots.is_empty());
         let number = free.unwrap_or(shards.len()) as u16;
-        let mut shard = Shard { tables: postings.into(), slots: Vec::new(), live: 0 };
+        let mut shard = Shard::new(postings.into(), Vec::new());
         let mut doc = 0;
         for (task, read) in docs {
             let is_text = matches!(read.content, IndexedContent::Text(_));
@@ -78,6 +78,7 @@ impl Index {
                 doc = doc.wrapping_add(1);
             }
         }
+        shard.find_order();
         match free {
             Some(at) => self.postings.shards[at] = shard,
             None => self.postings.shards.push(shard),

@@ -243,8 +243,9 @@ impl Postings {
         is_sound.then_some(Self { heads, thirds, entries, lists, docs })
     }
 
-    /// Returns the documents that may have what `query` asks for; nothing if all may.
-    pub(crate) fn find(&self, query: &Query) -> Option<Vec<DocId>> {
+    /// Returns the documents that may have what `query` asks for; nothing if all may. Up to `worth` entries of a list are
+    /// read to rule out one document.
+    pub(crate) fn find(&self, query: &Query, worth: usize) -> Option<Vec<DocId>> {
         match query {
             Query::All => None,
             Query::Trigram(trigram) => {
@@ -253,15 +254,15 @@ impl Postings {
             Query::Or(any) => {
                 let mut found: Vec<DocId> = Vec::new();
                 for query in any {
-                    found = union(&found, &self.find(query)?);
+                    found = union(&found, &self.find(query, worth)?);
                 }
                 Some(found)
             }
-            Query::And(all) => self.find_all(all),
+            Query::And(all) => self.find_all(all, worth),
         }
     }
 
-    fn find_all(&self, all: &[Query]) -> Option<Vec<DocId>> {
+    fn find_all(&self, all: &[Query], worth: usize) -> Option<Vec<DocId>> {
         let mut lists = Vec::with_capacity(all.len());
         let mut others = Vec::new();
         for query in all {
@@ -279,9 +280,8 @@ impl Postings {
         for list in lists {
             found = Some(match found {
                 None => self.decode(list),
-                // Opening a file costs a thousand times what reading an entry does, but a long list for a few
-                // documents is not worth it.
-                Some(docs) if docs.len() <= 4 || list.count > docs.len() * 200 => {
+                // A long list for a few documents is not worth it.
+                Some(docs) if docs.len() <= 4 || list.count > docs.len() * worth => {
                     found = Some(docs);
                     break;
                 }
@@ -292,7 +292,7 @@ impl Postings {
             if found.as_ref().is_some_and(Vec::is_empty) {
                 break;
             }
-            if let Some(docs) = self.find(query) {
+            if let Some(docs) = self.find(query, worth) {
                 found =
                     Some(found.map_or_else(|| docs.clone(), |found| intersection(&found, &docs)));
             }
@@ -367,7 +367,7 @@ mod tests {
             builder.end();
         }
         let postings = builder.build();
-        let find = |query: &Query| postings.find(query).unwrap();
+        let find = |query: &Query| postings.find(query, 200).unwrap();
         assert_eq!(find(&Query::Trigram(trigram(b"hel"))), [0, 1, 3]);
         assert_eq!(find(&Query::Trigram(trigram(b"HEL"))), [0, 1, 3]);
         assert_eq!(find(&Query::Trigram(trigram(b"qqq"))), [] as [DocId; 0]);
@@ -376,7 +376,7 @@ mod tests {
         assert!(find(&and).contains(&0));
         let or = Query::Or(vec![Query::Trigram(trigram(b"xyz")), Query::Trigram(trigram(b"the"))]);
         assert_eq!(find(&or), [0, 3, 4]);
-        assert_eq!(postings.find(&Query::All), None);
+        assert_eq!(postings.find(&Query::All, 200), None);
         // A trigram across two lines is of no use, so it is not kept.
         assert_eq!(find(&Query::Trigram(trigram(b"z\nh"))), [] as [DocId; 0]);
     }

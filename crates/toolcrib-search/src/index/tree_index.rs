@@ -106,10 +106,31 @@ pub(crate) enum FileState {
 /// Postings of a run of files.
 pub(crate) struct Shard {
     pub(super) tables: ShardTables,
-    /// The slot of each document in the postings.
+    /// The slot of each document in the postings. A document that is not current may have any.
     pub(super) slots: Vec<u32>,
+    /// Whether the slots are in order.
+    pub(super) is_in_order: bool,
     /// How many of the documents are still current.
     pub(super) live: usize,
+}
+
+impl Shard {
+    pub(super) fn new(tables: ShardTables, slots: Vec<u32>) -> Self {
+        Self { tables, slots, is_in_order: false, live: 0 }
+    }
+
+    /// Finds out whether the slots are in order. A document without a slot gets the one before it, which does not make
+    /// it current.
+    pub(super) fn find_order(&mut self) {
+        let mut last = 0;
+        for slot in &mut self.slots {
+            if *slot == u32::MAX {
+                *slot = last;
+            }
+            last = *slot;
+        }
+        self.is_in_order = self.slots.is_sorted();
+    }
 }
 
 /// What the files of a shard contain, whatever slots they have.
@@ -202,11 +223,7 @@ impl Index {
         self.postings.shards = before
             .shards
             .iter()
-            .map(|tables| Shard {
-                tables: tables.clone(),
-                slots: vec![u32::MAX; tables.postings.docs()],
-                live: 0,
-            })
+            .map(|tables| Shard::new(tables.clone(), vec![u32::MAX; tables.postings.docs()]))
             .collect();
         for slot in 0..self.files.len() as u32 {
             let known = before.files.get(self.names.path(slot));
@@ -241,6 +258,7 @@ impl Index {
                 }
             }
         }
+        self.postings.shards.iter_mut().for_each(Shard::find_order);
     }
 
     /// Returns what is known, for the index after this one and for the disk.

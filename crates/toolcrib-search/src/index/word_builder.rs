@@ -4,7 +4,7 @@ use std::hash::Hasher;
 
 use crate::index::posting_list::{DocId, push_number};
 use crate::index::word_postings::WordPostings;
-use crate::scan::kept_text::KeptText;
+use crate::index::word_table::WordTable;
 use crate::word_plan::is_word_byte;
 
 /// Stands for the end of a line in the stream of words.
@@ -190,7 +190,7 @@ impl WordBuilder {
             word.last = line;
         }
         WordPostings {
-            words: KeptText::new(&self.text),
+            table: WordTable::new(self.text.into(), ends.len()),
             ends,
             lists,
             doc_lines: self.doc_lines,

@@ -1,19 +1,20 @@
 //! The index of words: for each word, the lines of a shard that have it. So a search for a name, or for words in a row,
 //! knows its lines before it has read a text.
 
-use grep_matcher::{LineMatchKind, Matcher};
+use std::ops::Range;
 
+use crate::index::line_list::{LineSet, ListCursor, union};
 use crate::index::posting_list::DocId;
-use crate::scan::kept_text::KeptText;
+use crate::index::word_table::WordTable;
 use crate::word_plan::{WordPart, WordPlan};
 
 /// The lines of an inexact plan must be read. Beyond so many, searching whole files is not slower.
-const MAX_INEXACT_LINES: usize = 20_000;
+const MAX_INEXACT_LINES: usize = 100_000;
 
 /// Immutable postings of the words of a run of documents.
 pub(crate) struct WordPostings {
-    /// The words, one a line. The number of a word is that of its line.
-    pub(super) words: KeptText,
+    /// The words, in the order in which the documents have them first.
+    pub(super) table: WordTable,
     /// Where the list of each word ends in the lists.
     pub(super) ends: Vec<u32>,
     /// For each word, the distances between the lines that have it, as variable-length numbers. The lines of all
@@ -50,7 +51,7 @@ pub(crate) struct WordLines {
 impl WordPostings {
     /// Bytes of memory in use.
     pub(crate) fn bytes(&self) -> usize {
-        self.words.bytes()
+        self.table.bytes()
             + self.lists.len()
             + (self.ends.len() + self.doc_lines.len()) * 4
             + self.uncovered.len() * 2
@@ -64,59 +65,77 @@ impl WordPostings {
     /// Returns the words that match the parts of a plan.
     pub(crate) fn find_words(&self, plan: &WordPlan) -> FoundWords {
         let parts = plan.parts.iter().map(|part| {
-            let words = self.matching_words(part);
-            let bytes = words.iter().map(|word| self.list(*word).len()).sum();
+            let mut words = Vec::new();
+            self.table.find(part, &self.table.blocks(part), &mut words);
+            let bytes = self.list_bytes(&words);
             (words, bytes)
         });
         FoundWords { parts: parts.collect() }
     }
 
-    fn matching_words(&self, part: &WordPart) -> Vec<u32> {
-        let text = self.words.text();
-        let pieces = self.words.pieces(&part.query, usize::MAX);
-        let whole = std::iter::once(0..text.len());
-        let pieces: Vec<_> = pieces.unwrap_or_else(|| whole.collect());
-        let matcher = &part.matcher;
-        let mut found = Vec::new();
-        for piece in pieces {
-            let mut number = self.words.lines_before(&piece) as u32;
-            let mut rest = &text[piece];
-            while let Some(at) = next_candidate(matcher, rest) {
-                let start = memchr::memrchr(b'\n', &rest[..at]).map_or(0, |end| end + 1);
-                let end = memchr::memchr(b'\n', &rest[at..]).map_or(rest.len(), |end| at + end);
-                number += memchr::memchr_iter(b'\n', &rest[..start]).count() as u32;
-                if matcher.is_match(&rest[start..end]).unwrap_or(false) {
-                    found.push(number);
-                }
-                number += 1;
-                rest = rest.get(end + 1..).unwrap_or_default();
-            }
+    /// Returns a reader of the lines that have a word which matches a part of a plan.
+    pub(crate) fn reader<'a>(&'a self, part: &'a WordPart) -> WordReader<'a> {
+        let blocks = self.table.blocks(part);
+        let (next_block, next_doc) = (0, 0);
+        WordReader {
+            postings: self,
+            part,
+            blocks,
+            next_block,
+            lists: Vec::new(),
+            bytes: 0,
+            next_doc,
         }
-        found
     }
 
-    fn list(&self, word: u32) -> &[u8] {
+    fn cursor(&self, word: u32) -> ListCursor {
+        ListCursor::new(&self.lists, self.list_range(word))
+    }
+
+    fn list_range(&self, word: u32) -> Range<usize> {
         let word = word as usize;
         let start = word.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.lists[start as usize..self.ends[word] as usize]
+        start as usize..self.ends[word] as usize
+    }
+
+    fn list_bytes(&self, words: &[u32]) -> usize {
+        words.iter().map(|word| self.list_range(*word).len()).sum()
+    }
+
+    /// Returns how many words the lines before one have.
+    fn words_before(&self, line: u32) -> u32 {
+        let (mut low, mut high) = (0, self.ends.len() as u32);
+        while low < high {
+            let middle = u32::midpoint(low, high);
+            if self.cursor(middle).line() < line {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
     }
 
     /// Returns the lines that have all the words.
-    pub(crate) fn lines(&self, plan: &WordPlan, mut words: FoundWords) -> WordLines {
-        words.parts.sort_unstable_by_key(|(_, bytes)| *bytes);
-        let mut parts = words.parts.into_iter();
+    pub(crate) fn lines(&self, plan: &WordPlan, words: &FoundWords) -> WordLines {
+        let mut parts: Vec<&(Vec<u32>, usize)> = words.parts.iter().collect();
+        parts.sort_unstable_by_key(|(_, bytes)| *bytes);
+        let mut parts = parts.into_iter();
         let Some((rarest, _)) = parts.next() else { return WordLines::default() };
-        let mut lines = self.union(&rarest);
+        let mut lines = self.union(rarest);
         for (words, bytes) in parts {
             // A long list is not worth it for a few lines, which are read anyway.
-            if lines.is_empty() || bytes > lines.len() * 1000 {
+            if lines.is_empty() || *bytes > lines.len() * 1000 {
                 break;
             }
-            let other = self.bitmap(&words);
-            lines.retain(|line| other[(line >> 6) as usize] & (1 << (line & 63)) != 0);
+            let mut other = LineSet::new(0..self.line_count());
+            for word in words {
+                self.cursor(*word).read_before(&self.lists, u32::MAX, |line| other.add(line));
+            }
+            lines.retain(|line| other.has(*line));
         }
         let is_useful = plan.is_exact || lines.len() <= MAX_INEXACT_LINES;
-        let mut found = self.by_doc(lines);
+        let mut found = self.by_doc(lines, 0);
         if !is_useful {
             found.lines = Vec::new();
         }
@@ -125,47 +144,18 @@ impl WordPostings {
 
     /// Returns the lines that have one of the words, in order.
     fn union(&self, words: &[u32]) -> Vec<u32> {
-        if let [one] = words {
-            return numbers(self.list(*one)).collect();
-        }
-        let bytes: usize = words.iter().map(|word| self.list(*word).len()).sum();
-        if bytes < self.line_count() / 256 {
-            let mut lines = Vec::with_capacity(bytes);
-            for word in words {
-                lines.extend(numbers(self.list(*word)));
-            }
-            lines.sort_unstable();
-            lines.dedup();
-            return lines;
-        }
-        let mut lines = Vec::with_capacity(bytes);
-        for (at, mut bits) in self.bitmap(words).into_iter().enumerate() {
-            while bits != 0 {
-                lines.push(at as u32 * 64 + bits.trailing_zeros());
-                bits &= bits - 1;
-            }
-        }
-        lines
+        let mut lists: Vec<_> = words.iter().map(|word| self.cursor(*word)).collect();
+        union(&self.lists, &mut lists, self.list_bytes(words), 0..self.line_count())
     }
 
-    fn bitmap(&self, words: &[u32]) -> Vec<u64> {
-        let mut bitmap = vec![0; self.line_count() / 64 + 1];
-        for word in words {
-            for line in numbers(self.list(*word)) {
-                bitmap[(line >> 6) as usize] |= 1 << (line & 63);
-            }
-        }
-        bitmap
+    fn line_count(&self) -> u32 {
+        self.doc_lines.last().copied().unwrap_or(0)
     }
 
-    fn line_count(&self) -> usize {
-        self.doc_lines.last().map_or(0, |end| *end as usize)
-    }
-
-    /// Divides lines among their documents.
-    fn by_doc(&self, mut lines: Vec<u32>) -> WordLines {
+    /// Divides lines among their documents, of which none is before `doc`.
+    fn by_doc(&self, mut lines: Vec<u32>, mut doc: usize) -> WordLines {
         let mut docs = Vec::new();
-        let (mut doc, mut at) = (0, 0);
+        let mut at = 0;
         while let Some(first) = lines.get(at) {
             // The next document is most likely near.
             let mut step = 1;
@@ -185,44 +175,52 @@ impl WordPostings {
     }
 }
 
-/// Returns a place on the next line that may match.
-fn next_candidate(matcher: &grep_regex::RegexMatcher, words: &[u8]) -> Option<usize> {
-    if words.is_empty() {
-        return None;
-    }
-    match matcher.find_candidate_line(words) {
-        Ok(Some(LineMatchKind::Confirmed(at) | LineMatchKind::Candidate(at))) => {
-            Some(at.min(words.len() - 1))
-        }
-        Ok(None) => None,
-        // This cannot happen; if it does, the word is looked at alone.
-        Err(_) => Some(0),
-    }
+/// Reads the lines that have a word which matches, from the first document on. Words that occur only in later documents
+/// are not looked at.
+pub(crate) struct WordReader<'a> {
+    postings: &'a WordPostings,
+    part: &'a WordPart,
+    /// The blocks of words that may match.
+    blocks: Vec<DocId>,
+    /// The first of them that was not looked at.
+    next_block: usize,
+    /// The lists of the words that match, so far.
+    lists: Vec<ListCursor>,
+    /// Bytes of these lists.
+    bytes: usize,
+    /// The first document that was not read.
+    next_doc: usize,
 }
 
-/// Decodes a list: lines counted from 0.
-fn numbers(list: &[u8]) -> impl Iterator<Item = u32> {
-    let mut bytes = list.iter();
-    let mut last = 0_u32;
-    std::iter::from_fn(move || {
-        let mut byte = *bytes.next()?;
-        let mut number = u32::from(byte & 0x7f);
-        let mut shift = 7;
-        while byte & 0x80 != 0 {
-            byte = *bytes.next()?;
-            number |= u32::from(byte & 0x7f) << shift;
-            shift += 7;
-        }
-        last += number;
-        // The first distance is one more than the first line, so that it is never 0.
-        Some(last - 1)
-    })
+impl WordReader<'_> {
+    /// Returns the lines of the next documents, up to and without `end`.
+    pub(crate) fn read_to(&mut self, end: usize) -> WordLines {
+        let postings = self.postings;
+        let end = end.min(postings.doc_lines.len() - 1).max(self.next_doc);
+        let lines = postings.doc_lines[self.next_doc]..postings.doc_lines[end];
+        self.find_words(postings.words_before(lines.end));
+        let lines = union(&postings.lists, &mut self.lists, self.bytes, lines);
+        postings.by_doc(lines, std::mem::replace(&mut self.next_doc, end))
+    }
+
+    /// Finds the words up to and without `end` that match, and maybe some after it.
+    fn find_words(&mut self, end: u32) {
+        let (postings, mut words) = (self.postings, Vec::new());
+        let blocks = &self.blocks[self.next_block..];
+        let blocks =
+            &blocks[..blocks.partition_point(|block| postings.table.first_word(*block) < end)];
+        postings.table.find(self.part, blocks, &mut words);
+        self.next_block += blocks.len();
+        self.bytes += postings.list_bytes(&words);
+        self.lists.extend(words.iter().map(|word| postings.cursor(*word)));
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::fmt::Write;
 
+    use grep_matcher::Matcher;
     use toolcrib_core::search::Pattern;
 
     use super::*;
@@ -234,7 +232,7 @@ mod tests {
         let pattern = Pattern { text: text.to_owned(), is_literal: false, ignores_case: false };
         let compiled = Patterns::default().compile(&pattern).unwrap();
         let plan = compiled.words.as_ref().unwrap();
-        let found = words.lines(plan, words.find_words(plan));
+        let found = words.lines(plan, &words.find_words(plan));
         let mut from = 0;
         let docs = found.docs.into_iter().map(|(doc, to)| {
             let lines = found.lines[from..to].to_vec();
@@ -242,6 +240,23 @@ mod tests {
             (doc, lines)
         });
         docs.collect()
+    }
+
+    /// Returns the lines that a reader finds, so many documents at a time.
+    fn read(words: &WordPostings, text: &str, docs_at_a_time: usize) -> Vec<(DocId, Vec<u32>)> {
+        let pattern = Pattern { text: text.to_owned(), is_literal: false, ignores_case: false };
+        let compiled = Patterns::default().compile(&pattern).unwrap();
+        let mut reader = words.reader(&compiled.words.as_ref().unwrap().parts[0]);
+        let mut all = Vec::new();
+        for end in (0..words.doc_lines.len() + docs_at_a_time).step_by(docs_at_a_time) {
+            let found = reader.read_to(end);
+            let mut from = 0;
+            for (doc, to) in found.docs {
+                all.push((doc, found.lines[from..to].to_vec()));
+                from = to;
+            }
+        }
+        all
     }
 
     #[test]
@@ -300,6 +315,9 @@ mod tests {
                 }
             }
             assert_eq!(find(&words, pattern), expect, "{pattern}");
+            for docs_at_a_time in [1, 7, 39, 100] {
+                assert_eq!(read(&words, pattern, docs_at_a_time), expect, "{pattern}");
+            }
         }
     }
 }

@@ -114,8 +114,22 @@ impl<'a> FileSearcher<'a> {
                 break;
             }
             let Some(line) = finder.find(*number) else { break };
-            hits.lines_before = u64::from(*number);
-            self.search_plain(&kept.text()[line], hits).map_err(failed)?;
+            let line = &kept.text()[line];
+            match (target.lines, self.compiled.line_end) {
+                (LinesToSearch::Matching(_), _) => {
+                    hits.add(u64::from(*number) + 1, line).map_err(failed)?;
+                }
+                (_, LineEnd::LineFeed) => {
+                    let text = line.strip_suffix(b"\n").unwrap_or(line);
+                    if self.compiled.matcher.is_match(text).unwrap_or(true) {
+                        hits.add(u64::from(*number) + 1, line).map_err(failed)?;
+                    }
+                }
+                (_, LineEnd::Either) => {
+                    hits.lines_before = u64::from(*number);
+                    self.search_plain(line, hits).map_err(failed)?;
+                }
+            }
             if hits.is_done {
                 break;
             }

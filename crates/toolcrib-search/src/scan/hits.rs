@@ -116,6 +116,38 @@ impl<'a> Hits<'a> {
         self.lines.len() >= self.room.lines || self.bytes >= self.room.bytes
     }
 
+    /// Adds a line that matches. Returns whether more are needed.
+    pub(crate) fn add(&mut self, number: u64, line: &[u8]) -> Result<bool, io::Error> {
+        self.count += 1;
+        if self.count.is_multiple_of(1024) {
+            self.stop.check()?;
+        }
+        let Want::Lines { before, after } = self.want else {
+            self.is_done = self.want == Want::Files || self.count > self.room.count;
+            return Ok(!self.is_done);
+        };
+        let is_kept = !self.is_full() && self.count > self.skip;
+        if self.is_full() && !self.wants_after(number, after) {
+            self.is_done = self.count > self.room.count;
+            return Ok(!self.is_done);
+        }
+        if !is_kept && before == 0 && after == 0 {
+            return Ok(true);
+        }
+        let text = shown(line, self.matcher);
+        self.after(number, &text, after);
+        if is_kept {
+            let lines = self.recent.iter();
+            let near = lines.filter(|(other, _)| *other + before as u64 >= number);
+            let near: Vec<String> = near.map(|(_, text)| text.clone()).collect();
+            self.bytes += text.len() + near.iter().map(String::len).sum::<usize>();
+            let line = Line { number, text: text.clone(), before: near, after: Vec::new() };
+            self.lines.push(line);
+        }
+        self.remember(number, text, before);
+        Ok(true)
+    }
+
     /// Whether a line belongs to the context after the last match that is kept.
     fn wants_after(&self, number: u64, after: usize) -> bool {
         after > 0 && self.lines.last().is_some_and(|last| last.number + after as u64 >= number)
@@ -147,35 +179,8 @@ impl Sink for &mut Hits<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, io::Error> {
-        self.count += 1;
-        if self.count.is_multiple_of(1024) {
-            self.stop.check()?;
-        }
-        let Want::Lines { before, after } = self.want else {
-            self.is_done = self.want == Want::Files || self.count > self.room.count;
-            return Ok(!self.is_done);
-        };
         let number = self.lines_before + found.line_number().unwrap_or(0);
-        let is_kept = !self.is_full() && self.count > self.skip;
-        if self.is_full() && !self.wants_after(number, after) {
-            self.is_done = self.count > self.room.count;
-            return Ok(!self.is_done);
-        }
-        if !is_kept && before == 0 && after == 0 {
-            return Ok(true);
-        }
-        let text = shown(found.bytes(), self.matcher);
-        self.after(number, &text, after);
-        if is_kept {
-            let lines = self.recent.iter();
-            let near = lines.filter(|(other, _)| *other + before as u64 >= number);
-            let near: Vec<String> = near.map(|(_, text)| text.clone()).collect();
-            self.bytes += text.len() + near.iter().map(String::len).sum::<usize>();
-            let line = Line { number, text: text.clone(), before: near, after: Vec::new() };
-            self.lines.push(line);
-        }
-        self.remember(number, text, before);
-        Ok(true)
+        self.add(number, found.bytes())
     }
 
     fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> Result<bool, io::Error> {
