@@ -86,6 +86,13 @@ pub enum Want {
     Counts,
 }
 
+impl Want {
+    /// Whether lines around those that match are wanted.
+    pub fn has_context(self) -> bool {
+        matches!(self, Self::Lines { before, after } if before + after > 0)
+    }
+}
+
 /// A page of the results.
 #[derive(Clone, Copy, Debug)]
 pub struct Page {

@@ -164,7 +164,8 @@ impl IndexedRoot {
             indexer.status().scanned += 1;
         }
         let is_exact = content.words.is_some_and(|plan| plan.is_exact);
-        Some(IndexedFiles { candidates: candidates?, indexer, is_exact })
+        let has_context = content.has_context;
+        Some(IndexedFiles { candidates: candidates?, indexer, is_exact, has_context })
     }
 
     fn filter(
@@ -308,8 +309,9 @@ impl Search for Engine {
         };
         let count = if ask.counts_files { RuledOutCount::Exact } else { RuledOutCount::Skip };
         let (query, words) = (&compiled.query, compiled.words.as_ref());
+        let has_context = ask.want.has_context();
         for enough in [EnoughResults::of(ask), EnoughResults::NEVER] {
-            let content = ContentQuery { query, words, enough };
+            let content = ContentQuery { query, words, has_context, enough };
             let indexed = root.candidates(&content, &base, &filter, count);
             let Some(indexed) = indexed else { break };
             let SearchOutcome { mut found, end } = search.run(&indexed);

@@ -5,6 +5,7 @@ pub(crate) mod filter;
 pub(crate) mod hits;
 pub(crate) mod ignore_rules;
 pub(crate) mod kept_text;
+pub(crate) mod mixed_text;
 pub(crate) mod open;
 pub(crate) mod parallel_search;
 pub(crate) mod stamp;

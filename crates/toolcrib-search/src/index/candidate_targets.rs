@@ -11,6 +11,8 @@ pub(crate) struct IndexedFiles<'a> {
     pub(crate) indexer: &'a Indexer,
     /// Whether every line that the index of words knows matches.
     pub(crate) is_exact: bool,
+    /// Whether lines around matches are wanted.
+    pub(crate) has_context: bool,
 }
 
 /// Up to so many files of which nothing is known are little work.
@@ -33,6 +35,9 @@ impl Targets for IndexedFiles<'_> {
         let held = self.indexer.index();
         let (text, version) = held.as_ref()?.text(candidates.generation, candidates.slot(index))?;
         drop(held);
+        if text.is_beginning && self.has_context {
+            return None;
+        }
         // If the file has changed since, the lines are not those of its text.
         let known = candidates.lines(index).filter(|known| known.version == version);
         let lines = match known {

@@ -100,10 +100,10 @@ impl<'a> IndexReader<'a> {
             }
             (TextKind::Binary, _) => IndexedContent::Binary,
             (TextKind::Mixed, text) if is_wide(text) => IndexedContent::AlwaysScan,
-            // How the file is read decides where its lines end. The lines are some of these bytes either way.
+            // The lines that are searched are some of these bytes.
             (TextKind::Mixed, text) => {
                 builder.add(text);
-                IndexedContent::Text(None)
+                IndexedContent::Text(mixed_text(text, room))
             }
         };
         self.release_buffer();
@@ -117,7 +117,8 @@ impl<'a> IndexReader<'a> {
         read_whole(&file, size, &mut self.buffer).ok()?;
         let text = match kind_of(&self.buffer) {
             (TextKind::Plain, text) => Some(Arc::new(KeptText::new(text))),
-            (TextKind::Binary | TextKind::Mixed, _) => None,
+            (TextKind::Binary, _) => None,
+            (TextKind::Mixed, text) => mixed_text(text, room),
         };
         self.release_buffer();
         text
@@ -129,6 +130,13 @@ impl<'a> IndexReader<'a> {
             self.buffer = Vec::new();
         }
     }
+}
+
+/// Returns the lines of a mixed text that are searched, if there is room for them. How a larger file is read decides
+/// which lines these are.
+fn mixed_text(text: &[u8], room: TextRoom) -> Option<Arc<KeptText>> {
+    let is_kept = text.len() <= MAX_WHOLE_READ_BYTES && room.keeps(text.len()) && !is_wide(text);
+    is_kept.then(|| KeptText::of_mixed(text).map(Arc::new)).flatten()
 }
 
 /// Reads a file that is too large to be read whole, piece by piece.

@@ -13,6 +13,8 @@ use crate::word_plan::{WordPart, WordPlan};
 pub(crate) struct ContentQuery<'a> {
     pub(crate) query: &'a Query,
     pub(crate) words: Option<&'a WordPlan>,
+    /// Whether lines around matches are wanted.
+    pub(crate) has_context: bool,
     pub(crate) enough: EnoughResults,
 }
 
@@ -170,7 +172,7 @@ impl Index {
                 let Some(reader) = reader else { continue };
                 let end = shard.slots.partition_point(|slot| (*slot as usize) < to);
                 let found = reader.read_to(end);
-                self.add_known(&found, (number, shard), is_meant, &mut known);
+                self.add_known(content, &found, (number, shard), is_meant, &mut known);
             }
             from = to;
             if known.has_enough(content.enough) {
@@ -210,7 +212,7 @@ impl Index {
         for (number, shard) in self.postings.shards.iter().enumerate() {
             let Some((words, found)) = &found[number] else { continue };
             let found = words.lines(plan, found);
-            self.add_known(&found, (number, shard), is_meant, &mut known);
+            self.add_known(content, &found, (number, shard), is_meant, &mut known);
         }
         known
     }
@@ -225,6 +227,7 @@ impl Index {
     /// Adds the files that have the words, and their lines if these are known.
     fn add_known(
         &self,
+        content: &ContentQuery<'_>,
         found: &WordLines,
         (number, shard): (usize, &Shard),
         is_meant: &dyn Fn(u32) -> bool,
@@ -237,7 +240,10 @@ impl Index {
             let slot = self.current(number, shard, *doc).filter(|slot| is_meant(*slot));
             let Some(slot) = slot else { continue };
             let file = &self.files[slot as usize];
-            let Some(lines) = lines else {
+            // With lines around them, other lines of such a file are searched.
+            let is_other =
+                content.has_context && file.text.as_ref().is_some_and(|it| it.is_beginning);
+            let Some(lines) = lines.filter(|_| !is_other) else {
                 known.others.push(slot);
                 continue;
             };

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use grep_matcher::{LineTerminator, Matcher};
-use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
+use grep_searcher::{Searcher, SearcherBuilder};
 use toolcrib_core::SearchableTree;
 use toolcrib_core::search::Want;
 
@@ -14,6 +14,7 @@ use crate::pattern::{Compiled, LineEnd};
 use crate::plan::Query;
 use crate::scan::hits::Hits;
 use crate::scan::kept_text::KeptText;
+use crate::scan::mixed_text::detect_kind;
 use crate::scan::open::{FileOpener, Unsearched};
 use crate::scan::stop::Stop;
 use crate::scan::text::{
@@ -65,7 +66,7 @@ impl<'a> FileSearcher<'a> {
         want: Want,
         stop: &'a Stop<'a>,
     ) -> Self {
-        let has_context = matches!(want, Want::Lines { before, after } if before + after > 0);
+        let has_context = want.has_context();
         let mut builder = SearcherBuilder::new();
         if compiled.line_end == LineEnd::Either {
             builder.line_terminator(LineTerminator::crlf());
@@ -77,10 +78,7 @@ impl<'a> FileSearcher<'a> {
             builder.line_number(true).before_context(before).after_context(after);
         }
         let plain = builder.build();
-        builder
-            .bom_sniffing(true)
-            .binary_detection(BinaryDetection::quit(0))
-            .heap_limit(Some(MAX_LINE_BYTES));
+        detect_kind(&mut builder);
         Self {
             tree,
             compiled,

@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use crate::plan::Query;
+use crate::scan::mixed_text::searched_lines;
 use crate::trigram::{BYTE_CLASSES, CLASS_BITS, TRIGRAM_MASK, Trigram};
 
 /// How long a part is, up to the end of its last line.
@@ -19,10 +20,12 @@ const BLOOM_BITS: u32 = 14;
 /// The words of 64 bits that a Bloom filter has.
 const BLOOM_WORDS: usize = 1 << (BLOOM_BITS - 6);
 
-/// A plain text in memory.
+/// A plain text in memory, or the plain beginning of a text.
 pub(crate) struct KeptText {
     text: Box<[u8]>,
     parts: Vec<TextPart>,
+    /// Whether the file has more than this, which is not searched if no lines around matches are wanted.
+    pub(crate) is_beginning: bool,
 }
 
 /// A part of a long text: whole lines.
@@ -46,7 +49,12 @@ impl KeptText {
             parts.push(TextPart { end: end as u32, lines, bloom: bloom(&text[from..end]) });
             from = end;
         }
-        Self { text: text.into(), parts }
+        Self { text: text.into(), parts, is_beginning: false }
+    }
+
+    /// Keeps the lines of a mixed text that are searched.
+    pub(crate) fn of_mixed(text: &[u8]) -> Option<Self> {
+        Some(Self { is_beginning: true, ..Self::new(searched_lines(text)?) })
     }
 
     pub(crate) fn text(&self) -> &[u8] {
