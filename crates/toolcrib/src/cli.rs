@@ -2,6 +2,7 @@
 
 mod call;
 mod machine;
+mod mcp;
 mod policy;
 mod record;
 mod server;
@@ -16,6 +17,7 @@ pub(crate) use call::{CallArgs, OutputArgs, ToolsArgs, ToolsFormat, UndoArgs};
 pub(crate) use machine::{
     ConfigArgs, ConfigCommand, DoctorArgs, SandboxArgs, SandboxCommand, SearchArgs, SearchCommand,
 };
+pub(crate) use mcp::{ClientName, ClientScope, McpArgs, McpClientArgs, McpCommand};
 pub(crate) use policy::{
     ApprovalsArgs, ApprovalsCommand, GrantsArgs, GrantsCommand, HeldArgs, HeldCommand, PolicyArgs,
     PolicyCommand, RulesArgs, RulesCommand,
@@ -50,15 +52,6 @@ Exit codes:
   130  interrupted
 
 Results go to stdout, everything else to stderr.";
-
-const MCP_HELP: &str = "\
-The client starts this command, and ends it by closing its stdin. Without --toolset, the tools of `mcp.toolset` are \
-offered.
-
-A call that policy asks about is asked in the client, if the client can ask a person. Otherwise it waits: \
-`toolcrib approvals` answers it, and the agent makes the call again.
-
-`toolcrib serve` offers the same to clients on other machines, at /mcp.";
 
 /// The heading of the options that every subcommand takes, so that its own options stand apart in its help.
 const GLOBAL_OPTIONS: &str = "Global options";
@@ -143,8 +136,7 @@ pub(crate) enum Command {
     /// Answer calls over HTTP, for many agents
     Serve(ServeArgs),
     /// Answer an MCP client over stdin and stdout; the client starts it
-    #[command(after_help = MCP_HELP)]
-    Mcp,
+    Mcp(McpArgs),
     /// Make, list, rotate or revoke tokens of the server
     Tokens(TokensArgs),
     /// Check this machine and workspace: what works, what does not, and why

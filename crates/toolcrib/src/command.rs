@@ -118,7 +118,7 @@ fn dispatch(cli: Cli, terminal: Terminal) -> Result<Exit, CliError> {
         Command::Audit(args) => audit::run(&cli.global, terminal, &args),
         Command::Stats(args) => stats::run(&cli.global, terminal, &args),
         Command::Serve(args) => serve::run(&cli.global, terminal, &args),
-        Command::Mcp => mcp::run(&cli.global, terminal),
+        Command::Mcp(args) => mcp::run(&cli.global, terminal, &args),
         Command::Tokens(args) => tokens::run(&cli.global, terminal, &args),
         Command::Doctor(args) => Ok(doctor::run(&cli.global, terminal, &args)),
         Command::Config(args) => config::run(&cli.global, terminal, &args),

@@ -19,6 +19,7 @@ mod trusted;
 mod user_file;
 
 pub use change::ChangedSetting;
+pub(crate) use edit::{set_value, unset_value};
 pub use error::{SettingsError, SettingsErrorKind};
 pub(crate) use file_edit::FileEdit;
 pub use layer::Origin;

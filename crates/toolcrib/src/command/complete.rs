@@ -3,7 +3,8 @@
 
 use std::path::Path;
 
-use clap::ArgAction;
+use clap::builder::PossibleValue;
+use clap::{ArgAction, ValueEnum};
 use serde_json::Value;
 use toolcrib_core::approval::{ApprovalStatus, ApprovalStore};
 use toolcrib_core::change::UndoLog;
@@ -189,6 +190,7 @@ impl Sources {
             (None, ["stats", "clear"]) if typed.arguments.len() == 1 => self.tools(),
             (None, ["config", "get" | "set" | "unset"]) if first => settings(""),
             (None, ["config", "set"]) => values(typed.arguments.first()),
+            (None, ["mcp", "install" | "uninstall"]) if first => clients(),
             (None, _) if !typed.subcommands.is_empty() => {
                 typed.subcommands.iter().map(|it| Completion::new(&*it.0, &*it.1)).collect()
             }
@@ -277,6 +279,12 @@ impl Sources {
 
 fn catalogues() -> Vec<Completion> {
     CATALOGUES.iter().map(|it| Completion::new(it.name, it.about)).collect()
+}
+
+fn clients() -> Vec<Completion> {
+    let all = cli::ClientName::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+    let about = |it: &PossibleValue| it.get_help().map_or(String::new(), ToString::to_string);
+    all.map(|it| Completion::new(it.get_name(), about(&it))).collect()
 }
 
 fn settings(after: &str) -> Vec<Completion> {
@@ -392,6 +400,8 @@ mod tests {
         check("toolcrib config get sandbox.proc", &["sandbox.processes"]);
         check("toolcrib config set mode s", &["strict", "standard"]);
         check("toolcrib audit search --tool nachos/c", &["nachos/calculator"]);
+        check("toolcrib mcp install c", &["claude-code", "codex", "cursor"]);
+        check("toolcrib -C /x mcp uninstall z", &["zed"]);
         check("toolcrib -c sandbox.proc", &["sandbox.processes="]);
         check("toolcrib --mode=strict tools nachos/f", &["nachos/filesystem"]);
         check("toolcrib --mode = strict tools nachos/f", &["nachos/filesystem"]);

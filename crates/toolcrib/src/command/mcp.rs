@@ -1,4 +1,17 @@
-//! `toolcrib mcp`: answers an MCP client over stdin and stdout.
+//! `toolcrib mcp`: answers an MCP client over stdin and stdout, and is added to clients.
+
+mod client_file;
+mod clients;
+mod edit_error;
+mod entry_edit;
+mod install;
+mod json_edit;
+mod json_text;
+mod listing;
+mod server_entry;
+mod toml_edit;
+mod yaml_edit;
+mod yaml_text;
 
 use std::sync::Arc;
 
@@ -11,14 +24,22 @@ use toolcrib_serve::{
 use super::api::{OpenedApi, QuestionQueue, QuestionTimes, open_api};
 use super::event_loop::{block_on, interrupted};
 use super::setup::open_long_lived;
-use crate::cli::Global;
+use crate::cli::{Global, McpArgs};
 use crate::error::{CliError, CliErrorKind};
 use crate::exit::Exit;
 use crate::settings::{ClientAnswers, Settings, table};
 use crate::terminal::Terminal;
 use crate::wiring::user_at_terminal;
 
-pub(super) fn run(global: &Global, terminal: Terminal) -> Result<Exit, CliError> {
+pub(super) fn run(global: &Global, terminal: Terminal, args: &McpArgs) -> Result<Exit, CliError> {
+    match &args.command {
+        Some(command) => install::run(global, terminal, command),
+        None => serve(global, terminal),
+    }
+}
+
+/// Answers the client that started this process.
+fn serve(global: &Global, terminal: Terminal) -> Result<Exit, CliError> {
     if global.yes {
         let hint = "write a rule with `toolcrib rules add`, or answer in the client";
         let message = "--yes is not for MCP: it would approve every call of the client";

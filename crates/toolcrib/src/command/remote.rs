@@ -69,7 +69,7 @@ fn works_with_a_server(command: &Command) -> bool {
         | Command::Held(_)
         | Command::Policy(_)
         | Command::Serve(_)
-        | Command::Mcp
+        | Command::Mcp(_)
         | Command::Tokens(_)
         | Command::Doctor(_)
         | Command::Config(_)

@@ -5,15 +5,15 @@ use toml::{Table, Value};
 use super::list_edit::{EditedValue, edit_list};
 
 /// The text of a settings file after a change.
-pub(super) struct EditedSettings {
-    pub(super) text: String,
+pub(crate) struct EditedSettings {
+    pub(crate) text: String,
     /// The comments within the old value that the new one does not have.
-    pub(super) lost_comments: Vec<String>,
+    pub(crate) lost_comments: Vec<String>,
 }
 
 /// Returns the text with `name` set to `value`, or nothing if this cannot be done without changing anything else. `name`
 /// has dots between tables.
-pub(super) fn set_value(text: &str, name: &str, value: &Value) -> Option<EditedSettings> {
+pub(crate) fn set_value(text: &str, name: &str, value: &Value) -> Option<EditedSettings> {
     let before: Table = text.parse().ok()?;
     let (edited, lost_comments) = match find_value(text, name) {
         Some((start, end)) => {
@@ -30,7 +30,7 @@ pub(super) fn set_value(text: &str, name: &str, value: &Value) -> Option<EditedS
 }
 
 /// Returns a settings file without a value, which it has; nothing if other lines would have to change.
-pub(super) fn unset_value(text: &str, name: &str) -> Option<String> {
+pub(crate) fn unset_value(text: &str, name: &str) -> Option<String> {
     let mut wanted: Table = text.parse().ok()?;
     let (start, end) = find_value(text, name)?;
     let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);

@@ -22,6 +22,7 @@ mod keys;
 mod kill;
 mod mcp;
 mod mcp_client;
+mod mcp_install;
 mod mcp_python;
 mod memory;
 mod operations;
