@@ -18,6 +18,8 @@ use crate::state::{StateFolder, open_append, read_regular, require_regular};
 #[derive(Clone)]
 pub(crate) struct ListFile {
     folder: PathBuf,
+    /// The file. Its version is looked at for every request.
+    path: PathBuf,
     /// The name of the file, without `.json`.
     name: &'static str,
     /// What one of the things is called.
@@ -57,30 +59,27 @@ impl From<io::Error> for ListError {
 
 impl ListFile {
     pub(crate) fn new(state: &StateFolder, name: &'static str, noun: &'static str) -> Self {
-        Self { folder: state.folder().to_owned(), name, noun }
-    }
-
-    fn path(&self) -> PathBuf {
-        self.folder.join(format!("{}.json", self.name))
+        let folder = state.folder().to_owned();
+        Self { path: folder.join(format!("{name}.json")), folder, name, noun }
     }
 
     /// Returns the version of the file, if there is one.
     pub(crate) fn version(&self) -> ListVersion {
-        let meta = fs::metadata(self.path()).ok()?;
+        let meta = fs::metadata(&self.path).ok()?;
         Some((meta.dev(), meta.ino(), meta.ctime(), meta.ctime_nsec()))
     }
 
     pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<Vec<T>, ListError> {
-        let (noun, shown) = (self.noun, self.path().display().to_string());
+        let (noun, shown) = (self.noun, self.path.display().to_string());
         let others = |meta: fs::Metadata| {
             meta.mode() & 0o022 != 0 || meta.uid() != rustix::process::geteuid().as_raw()
         };
-        if fs::metadata(self.path()).is_ok_and(others) {
+        if fs::metadata(&self.path).is_ok_and(others) {
             return Err(ListError::Untrusted(format!(
                 "other users can write `{shown}`, so no {noun} counts; run `chmod 600` on it"
             )));
         }
-        match read_regular(&self.path()) {
+        match read_regular(&self.path) {
             Ok(bytes) => serde_json::from_slice(&bytes).map_err(|err| {
                 ListError::Malformed(format!(
                     "`{shown}` cannot be parsed, so no {noun} counts: {err}"
@@ -122,7 +121,7 @@ impl ListFile {
             let _ = fs::remove_file(&fresh);
         }
         written?;
-        fs::rename(fresh, self.path())
+        fs::rename(fresh, &self.path)
     }
 
     /// Writes a list over the old one, if it is not longer: the disk has no room for another file, and to take a token
@@ -130,8 +129,8 @@ impl ListFile {
     /// nothing, and reads it again because its time changes after the last byte.
     fn overwrite<T: Serialize>(&self, all: &[T]) -> io::Result<()> {
         let flags = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
-        let file = OpenOptions::new().write(true).custom_flags(flags).open(self.path())?;
-        let file = require_regular(file, &self.path())?;
+        let file = OpenOptions::new().write(true).custom_flags(flags).open(&self.path)?;
+        let file = require_regular(file, &self.path)?;
         let mut text = serde_json::to_vec(all)?;
         let length = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
         if text.len() > length {
@@ -164,11 +163,11 @@ mod tests {
         let name = |number: usize| format!("token {number}");
         let mut all: Vec<String> = (0..3).map(name).collect();
         list.replace(&all).unwrap();
-        let (length, version) = (fs::metadata(list.path()).unwrap().len(), list.version());
+        let (length, version) = (fs::metadata(&list.path).unwrap().len(), list.version());
         all.push("revoked at some time".repeat(10));
         list.overwrite(&all).unwrap();
         assert_eq!(list.read::<String>().unwrap(), all);
-        assert_eq!(fs::metadata(list.path()).unwrap().len(), length, "it takes no more room");
+        assert_eq!(fs::metadata(&list.path).unwrap().len(), length, "it takes no more room");
         assert_ne!(list.version(), version, "others notice it");
         let longer: Vec<String> = (0..1000).map(name).collect();
         assert!(list.overwrite(&longer).is_err_and(|err| is_full(&err)));

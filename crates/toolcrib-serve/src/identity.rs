@@ -24,14 +24,14 @@ const LONGEST_CLIENT: usize = 128;
 pub trait TokenBook: Send + Sync {
     /// Returns the owner of a token, if there is one. The time it takes says nothing about how much of a wrong token
     /// is right.
-    fn find(&self, presented: &str) -> Option<Principal>;
+    fn find(&self, presented: &TokenHash) -> Option<Principal>;
 
     /// Whether a token still counts. If that cannot be found out, it does.
     fn is_current(&self, token: &TokenHash) -> bool;
 }
 
 impl TokenBook for TokenFile {
-    fn find(&self, presented: &str) -> Option<Principal> {
+    fn find(&self, presented: &TokenHash) -> Option<Principal> {
         self.find(presented)
     }
 
@@ -69,11 +69,11 @@ impl Identifier {
         let token = presented_token(headers)?;
         // The token is compared even while wrong ones are refused, so that guesses of others never shut out who has
         // a good one.
-        let found =
-            Some(token).filter(|it| it.len() <= LONGEST_TOKEN).and_then(|it| self.tokens.find(it));
-        let principal = found.ok_or_else(|| self.wrong_token())?;
+        let hash = Some(token).filter(|it| it.len() <= LONGEST_TOKEN).map(TokenHash::of);
+        let found = hash.and_then(|hash| Some((self.tokens.find(&hash)?, hash)));
+        let (principal, hash) = found.ok_or_else(|| self.wrong_token())?;
         let caller = Caller { principal, door: Door::Http, client: client_name(headers) };
-        Ok((caller, TokenHash::of(token)))
+        Ok((caller, hash))
     }
 
     /// Waits until a token counts no more. Returns the error for what was asked with it.

@@ -1,14 +1,14 @@
 //! The tokens of the server. Each has a name and a role. Only their hashes are stored.
 
 use std::collections::HashMap;
-use std::fmt::{self, Write};
+use std::fmt;
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use toolcrib_core::{Principal, Role};
+use toolcrib_core::{Principal, Role, canonical};
 
 use crate::list_file::{ListError, ListFile, ListVersion};
 use crate::state::StateFolder;
@@ -169,8 +169,8 @@ impl TokenFile {
 
     /// Returns the owner of a token. Tokens that another process has made or revoked meanwhile are seen. The token is
     /// found by its hash, so how long that takes says nothing about other tokens.
-    pub fn find(&self, token: &str) -> Option<Principal> {
-        self.with_known(|known| known.get(&hash(token)).cloned()).ok().flatten()
+    pub fn find(&self, token: &TokenHash) -> Option<Principal> {
+        self.with_known(|known| known.get(&token.0).cloned()).ok().flatten()
     }
 
     /// Whether a token still counts: it was neither revoked nor rotated.
@@ -252,10 +252,9 @@ fn hash(token: &str) -> String {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    let mut text = String::with_capacity(2 * bytes.len());
+    let _ = canonical::hex(bytes, &mut text);
+    text
 }
 
 #[cfg(test)]
@@ -270,25 +269,28 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let state = StateFolder::open(&folder.path().join("state")).unwrap();
         let (server, terminal) = (TokenFile::new(&state), TokenFile::new(&state));
-        assert_eq!(server.find("tcb_"), None);
+        assert_eq!(server.find(&TokenHash::of("tcb_")), None);
         let token = terminal.add("ci", Role::Agent, Timestamp::UNIX_EPOCH).unwrap();
         let ada = terminal.add("ada", Role::Approver, Timestamp::UNIX_EPOCH).unwrap();
         assert!(token.starts_with(PREFIX) && token.len() == PREFIX.len() + 2 * TOKEN_BYTES);
         let ci = Principal { name: "ci".to_owned(), role: Role::Agent };
-        assert_eq!(server.find(&token), Some(ci));
-        assert_eq!(server.find(&ada).unwrap().role, Role::Approver);
+        assert_eq!(server.find(&TokenHash::of(&token)), Some(ci));
+        assert_eq!(server.find(&TokenHash::of(&ada)).unwrap().role, Role::Approver);
         let wrong = format!("{}0", &token[..token.len() - 1]);
-        assert!(wrong == token || server.find(&wrong).is_none());
+        assert!(wrong == token || server.find(&TokenHash::of(&wrong)).is_none());
         let path = folder.path().join("state/tokens.json");
         let stored = fs::read_to_string(&path).unwrap();
         assert!(!stored.contains(&token) && stored.contains("\"name\": \"ci\""), "{stored}");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        let agent = server.find(&token).unwrap();
+        let agent = server.find(&TokenHash::of(&token)).unwrap();
         assert!(server.is_active(&agent).unwrap());
         let at: Timestamp = "2026-11-17T10:00:00.5Z".parse().unwrap();
         assert!(terminal.revoke("ci", at).unwrap() && !terminal.revoke("ci", at).unwrap());
-        assert!(server.find(&token).is_none() && server.find(&ada).is_some());
-        let approver = server.find(&ada).unwrap();
+        assert!(
+            server.find(&TokenHash::of(&token)).is_none()
+                && server.find(&TokenHash::of(&ada)).is_some()
+        );
+        let approver = server.find(&TokenHash::of(&ada)).unwrap();
         assert!(!server.is_active(&agent).unwrap() && server.is_active(&approver).unwrap());
         let again = terminal.add("ci", Role::Approver, at).unwrap_err();
         assert_eq!(again.kind, TokenErrorKind::NameRevoked);
@@ -308,11 +310,14 @@ mod tests {
         let at: Timestamp = "2026-11-17T10:00:00Z".parse().unwrap();
         let old = terminal.add("ci", Role::Agent, Timestamp::UNIX_EPOCH).unwrap();
         let ada = terminal.add("ada", Role::Approver, Timestamp::UNIX_EPOCH).unwrap();
-        let owner = server.find(&old).unwrap();
+        let owner = server.find(&TokenHash::of(&old)).unwrap();
         assert!(server.is_current(&TokenHash::of(&old)).unwrap());
         let (principal, new) = terminal.rotate("ci", at).unwrap().unwrap();
         assert_eq!(principal, owner);
-        assert_eq!((server.find(&old), server.find(&new)), (None, Some(owner.clone())));
+        assert_eq!(
+            (server.find(&TokenHash::of(&old)), server.find(&TokenHash::of(&new))),
+            (None, Some(owner.clone()))
+        );
         assert!(!server.is_current(&TokenHash::of(&old)).unwrap());
         assert!(server.is_current(&TokenHash::of(&new)).unwrap());
         // What belongs to the name goes on, and nobody else is concerned.
@@ -325,7 +330,7 @@ mod tests {
         terminal.revoke("ci", at).unwrap();
         let late = terminal.rotate("ci", at).unwrap_err();
         assert_eq!(late.kind, TokenErrorKind::NameRevoked);
-        assert_eq!(server.find(&new), None);
+        assert_eq!(server.find(&TokenHash::of(&new)), None);
     }
 
     #[test]
@@ -350,10 +355,10 @@ mod tests {
         let state = StateFolder::open(&folder.path().join("state")).unwrap();
         let tokens = TokenFile::new(&state);
         let token = tokens.add("ci", Role::Agent, Timestamp::UNIX_EPOCH).unwrap();
-        assert!(tokens.find(&token).is_some());
+        assert!(tokens.find(&TokenHash::of(&token)).is_some());
         let path = folder.path().join("state/tokens.json");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
-        assert!(tokens.find(&token).is_none());
+        assert!(tokens.find(&TokenHash::of(&token)).is_none());
         assert!(tokens.all().unwrap_err().message.contains("no token counts"));
     }
 }

@@ -12,7 +12,8 @@ use tokio::sync::{Semaphore, oneshot};
 use toolcrib_core::caller::{Principal, Role};
 use toolcrib_ledger::TokenHash;
 use toolcrib_serve::{
-    ListenAddress, Notice, Observer, Readiness, Served, Server, ServerConfig, ServerEnd, TokenBook,
+    ListenAddress, Notice, Observer, Readiness, Served, Server, ServerConfig,
+    ServerEnd, TokenBook,
 };
 use tracing_subscriber::filter::LevelFilter;
 
@@ -51,12 +52,10 @@ impl Write for Log {
 struct TestTokens;
 
 impl TokenBook for TestTokens {
-    fn find(&self, presented: &str) -> Option<Principal> {
-        let (name, role) = match presented {
-            AGENT => ("coder", Role::Agent),
-            APPROVER => ("boss", Role::Approver),
-            _ => return None,
-        };
+    fn find(&self, presented: &TokenHash) -> Option<Principal> {
+        let known = [(AGENT, "coder", Role::Agent), (APPROVER, "boss", Role::Approver)];
+        let (_, name, role) =
+            known.into_iter().find(|(token, ..)| TokenHash::of(token) == *presented)?;
         Some(Principal { name: name.to_owned(), role })
     }
 
