@@ -59,11 +59,11 @@ impl LineHash {
     /// Returns the hash in base64url.
     pub(crate) fn letters(&self) -> [u8; HASH_LETTERS] {
         let mut text = [0; HASH_LETTERS];
-        for (four, three) in text.chunks_mut(4).zip(self.0.chunks(3)) {
-            let bits = u32::from_be_bytes([0, three[0], three[1], three[2]]);
-            for (place, letter) in four.iter_mut().enumerate() {
-                *letter = LETTERS[(bits >> (18 - 6 * place)) as usize & 63];
-            }
+        // In chunks of a fixed size, because every line has two hashes.
+        let (fours, threes) = (text.as_chunks_mut::<4>().0, self.0.as_chunks::<3>().0);
+        for (four, [one, two, three]) in fours.iter_mut().zip(threes) {
+            let bits = u32::from_be_bytes([0, *one, *two, *three]);
+            *four = [18, 12, 6, 0].map(|shift| LETTERS[(bits >> shift) as usize & 63]);
         }
         text
     }
