@@ -79,7 +79,7 @@ impl Tool for ReadFile {
 
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply, ToolError> {
         let file = text::read(&*ctx.files, &args.path, MAX_FILE_BYTES)?;
-        let total = lines::of(&file.text).len();
+        let total = lines::count(&file.text);
         let from = args.offset.map_or(0, |offset| offset.get() - 1);
         if from > 0 && from >= total {
             let message = format!(
@@ -91,18 +91,18 @@ impl Tool for ReadFile {
         let most = ctx.settings.max_output_lines;
         let count = args.limit.map_or(most, NonZeroUsize::get).min(most);
         let room = usize::try_from(ctx.settings.max_read_bytes).unwrap_or(usize::MAX);
-        let mut content = String::new();
-        let mut shown = 0;
-        for line in file.text.split_inclusive('\n').skip(from).take(count) {
-            if content.len() + line.len() > room {
+        let rest = lines::skip(&file.text, from);
+        let (mut content, mut shown) = ("", 0);
+        for end in lines::ends(rest).take(count) {
+            if end > room {
                 // A first line that exceeds the limit is cut: otherwise it could never be read.
                 if shown == 0 {
-                    content.push_str(lines::cut(line, room));
+                    content = lines::cut(&rest[..end], room);
                     shown += 1;
                 }
                 break;
             }
-            content.push_str(line);
+            content = &rest[..end];
             shown += 1;
         }
         let next = from + shown;
@@ -110,7 +110,7 @@ impl Tool for ReadFile {
         let total_lines = file.total_lines(&*ctx.files, &args.path)?;
         Ok(Reply {
             path: args.path,
-            content,
+            content: content.to_owned(),
             bytes: file.size,
             total_lines,
             truncated: is_cut.then_some(true),

@@ -15,10 +15,21 @@ pub(crate) fn of(text: &str) -> Vec<&str> {
     lines
 }
 
+/// Returns the byte offset after each line of a text and its line end.
+pub(crate) fn ends(text: &str) -> impl Iterator<Item = usize> {
+    let last = (!text.is_empty() && !text.ends_with('\n')).then_some(text.len());
+    memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1).chain(last)
+}
+
+/// Returns how many lines a text has.
+pub(crate) fn count(text: &str) -> usize {
+    let last = usize::from(!text.is_empty() && !text.ends_with('\n'));
+    memchr::memchr_iter(b'\n', text.as_bytes()).count() + last
+}
+
 /// Returns what follows the first `count` lines of a text.
 pub(crate) fn skip(text: &str, count: usize) -> &str {
-    let skipped: usize = text.split_inclusive('\n').take(count).map(str::len).sum();
-    &text[skipped..]
+    &text[ends(text).take(count).last().unwrap_or(0)..]
 }
 
 /// Appends the decimal digits of a number, without the machinery of formatting: a file has thousands of lines.
@@ -43,6 +54,12 @@ mod tests {
         let ends = ["", "\n", "\r\n", "\r", "\n\n", "\r\r\n", "é\n", "\n\r"];
         for text in ends.iter().flat_map(|a| ends.iter().map(move |b| format!("{a}x{b}"))) {
             assert_eq!(of(&text), text.lines().collect::<Vec<_>>(), "{text:?}");
+            assert_eq!(count(&text), text.lines().count(), "{text:?}");
+            let whole: Vec<&str> = text.split_inclusive('\n').collect();
+            for skipped in 0..4 {
+                let rest = whole.get(skipped..).unwrap_or_default().concat();
+                assert_eq!(skip(&text, skipped), rest, "{text:?}");
+            }
         }
         assert_eq!(of(""), Vec::<&str>::new());
         assert_eq!(of("\n"), [""]);

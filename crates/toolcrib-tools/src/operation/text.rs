@@ -2,6 +2,8 @@
 
 use toolcrib_core::{ErrorKind, ToolError, Tree};
 
+use super::lines;
+
 /// The most bytes of a file that a tool reads or edits as text.
 pub(crate) const MAX_FILE_BYTES: u64 = 10 << 20;
 
@@ -33,7 +35,7 @@ pub(crate) struct TextFile {
 impl TextFile {
     /// Returns how many lines the whole file has. For UTF-16 text that was cut, returns how many were read.
     pub(crate) fn total_lines(&self, tree: &dyn Tree, path: &str) -> Result<usize, ToolError> {
-        let read = self.text.lines().count();
+        let read = lines::count(&self.text);
         if !self.is_cut || matches!(self.encoding, Encoding::Utf16Le | Encoding::Utf16Be) {
             return Ok(read);
         }
