@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use toolcrib_core::{Cancel, Effect, ErrorKind, Recorder, ToolError};
 
 use super::scope::CallScope;
@@ -55,17 +56,21 @@ pub(crate) async fn blocking<T: Send + 'static>(
         return own.run(scope, allowance.time, &allowance.stopped, contained);
     }
     let mut task = tokio::task::spawn_blocking(contained);
-    let mut flush = pin!(tokio::time::sleep(FLUSH_AFTER));
-    let mut deadline = pin!(tokio::time::sleep(allowance.time.deadline + allowance.time.reserve));
+    let deadline = Instant::now() + allowance.time.deadline + allowance.time.reserve;
+    // One timer for both times, because to set a timer costs more than a short call should.
+    let mut timer = pin!(tokio::time::sleep(FLUSH_AFTER));
     let mut is_flushed = false;
     let stopped = loop {
         tokio::select! {
             done = &mut task => return joined(done),
-            () = &mut flush, if !is_flushed => {
+            () = &mut timer => {
+                if is_flushed {
+                    break timeout(allowance.time.deadline);
+                }
                 is_flushed = true;
                 allowance.recorder.flush();
+                timer.as_mut().reset(deadline);
             }
-            () = &mut deadline => break timeout(allowance.time.deadline),
             () = allowance.cancel.cancelled() => break cancelled(),
         }
     };
