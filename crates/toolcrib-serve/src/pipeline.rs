@@ -85,7 +85,7 @@ impl Pipeline {
             let mut too_late = pin!(late_sleep(self.bounds.answer_time));
             poll_fn(|cx| match poll_without_panic(handling.as_mut(), cx) {
                 Poll::Pending => too_late.as_mut().poll(cx).map(|()| Ok(Err(self.too_long()))),
-                handled => handled,
+                handled @ Poll::Ready(_) => handled,
             })
             .await
         };

@@ -108,14 +108,41 @@ impl Approver for ApprovalQueue {
             if self.store.add(&pending).is_err() {
                 return prompt.ask(question).await;
             }
-            tokio::select! {
+            let mut open = OpenQuestion { queue: self, id: &pending.id, is_answered: false };
+            let answer = tokio::select! {
                 answer = prompt.ask(question) => self.store_answer(&pending, answer),
                 answer = self.answer_from_elsewhere(&pending) => {
                     prompt.dismiss();
                     answer
                 }
-            }
+            };
+            open.is_answered = !matches!(answer, Answer::Nobody);
+            answer
         })
+    }
+}
+
+/// A question that a process waits for. If it waits no more, the question is closed, so that nobody approves a call that
+/// will not run.
+struct OpenQuestion<'a> {
+    queue: &'a ApprovalQueue,
+    id: &'a str,
+    is_answered: bool,
+}
+
+impl Drop for OpenQuestion<'_> {
+    fn drop(&mut self) {
+        if self.is_answered {
+            return;
+        }
+        let closed = ApprovalAnswer {
+            is_approved: false,
+            by: "Toolcrib".to_owned(),
+            words: "the call ended before anyone answered".to_owned(),
+            wish: None,
+            at: self.queue.clock.now(),
+        };
+        let _ = self.queue.store.decide(self.id, &closed);
     }
 }
 

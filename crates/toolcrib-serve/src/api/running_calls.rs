@@ -64,6 +64,13 @@ impl RunningCalls {
         left.len()
     }
 
+    /// Waits until no call runs.
+    pub(crate) async fn wait_until_none(&self) {
+        while !self.lock().is_empty() {
+            sleep(LOOK_INTERVAL).await;
+        }
+    }
+
     async fn wait_until(&self, until: Instant) {
         while !self.lock().is_empty() && Instant::now() < until {
             sleep(LOOK_INTERVAL).await;

@@ -12,7 +12,7 @@ use super::server::TrustedAnswers;
 use crate::api::{FileDifference, LineKind, PlannedEdit};
 
 /// The most lines of a command or a difference that a form shows.
-const MOST_LINES: usize = 60;
+const MOST_LINES: usize = 200;
 
 /// The longest reason of a person.
 const LONGEST_REASON: usize = 1000;
@@ -25,6 +25,8 @@ const REASON: &str = "reason";
 
 /// A question about a call, as far as a client shows it.
 pub(super) struct FormQuestion<'a> {
+    /// The id of the call, under which the terminal shows all of it.
+    pub(super) id: &'a str,
     /// Who asks.
     pub(super) asker: &'a str,
     /// The workspace.
@@ -112,6 +114,42 @@ impl FormQuestion<'_> {
             .unwrap_or_else(|_| ElicitationSchema::new(std::collections::BTreeMap::new()))
     }
 
+    /// Appends lines, and says how many are not shown. `left_out` of them are not in `lines`.
+    fn push_lines(&self, text: &mut String, lines: impl Iterator<Item = String>, left_out: usize) {
+        let all: Vec<String> = lines.collect();
+        for line in all.iter().take(MOST_LINES) {
+            let _ = writeln!(text, "{line}");
+        }
+        let hidden = all.len().saturating_sub(MOST_LINES) + left_out;
+        if hidden > 0 {
+            let hidden = counted(hidden as u64, "more line");
+            let id = self.id;
+            let _ = writeln!(
+                text,
+                "    NOT SHOWN: {hidden}. A yes is for these too; `toolcrib approvals show {id}` has the whole call."
+            );
+        }
+    }
+
+    fn push_edit(&self, text: &mut String, edit: &PlannedEdit) {
+        let _ = writeln!(text, "\n{}", edit.place);
+        match &edit.difference {
+            None => {}
+            Some(FileDifference::Note(note)) => {
+                let _ = writeln!(text, "    ({note})");
+            }
+            Some(FileDifference::Lines(difference)) => {
+                let lines = difference.lines.iter().map(|line| match line.kind {
+                    LineKind::Added => format!("  + {}", line.text),
+                    LineKind::Removed => format!("  - {}", line.text),
+                    LineKind::Same => format!("    {}", line.text),
+                    LineKind::Gap => "    …".to_owned(),
+                });
+                self.push_lines(text, lines, difference.left_out);
+            }
+        }
+    }
+
     /// Returns everything that a person needs to decide.
     fn message(&self) -> String {
         let shown = self.shown;
@@ -119,10 +157,11 @@ impl FormQuestion<'_> {
         let mut text = format!("{} wants to {} in {place}.\n", self.asker, shown.what);
         if let Some(command) = self.args["command"].as_str() {
             text.push('\n');
-            push_lines(&mut text, command.trim_end().lines().map(|line| format!("    {line}")));
+            let lines = command.trim_end().lines().map(|line| format!("    {line}"));
+            self.push_lines(&mut text, lines, 0);
         }
         for edit in self.edits {
-            push_edit(&mut text, edit);
+            self.push_edit(&mut text, edit);
         }
         text.push('\n');
         if let Some(runs) = &shown.runs {
@@ -147,37 +186,6 @@ impl FormQuestion<'_> {
                 writeln!(text, "Always, choice {}: {}\n    {}", at + 1, offer.words, offer.rule);
         }
         escape::lines(&text).into_owned()
-    }
-}
-
-/// Appends lines, and says how many are left out.
-fn push_lines(text: &mut String, lines: impl Iterator<Item = String>) {
-    let all: Vec<String> = lines.collect();
-    for line in all.iter().take(MOST_LINES) {
-        let _ = writeln!(text, "{line}");
-    }
-    if all.len() > MOST_LINES {
-        let more = counted((all.len() - MOST_LINES) as u64, "more line");
-        let _ = writeln!(text, "    ({more}; `toolcrib approvals show` has all of it)");
-    }
-}
-
-fn push_edit(text: &mut String, edit: &PlannedEdit) {
-    let _ = writeln!(text, "\n{}", edit.place);
-    match &edit.difference {
-        None => {}
-        Some(FileDifference::Note(note)) => {
-            let _ = writeln!(text, "    ({note})");
-        }
-        Some(FileDifference::Lines(difference)) => {
-            let lines = difference.lines.iter().map(|line| match line.kind {
-                LineKind::Added => format!("  + {}", line.text),
-                LineKind::Removed => format!("  - {}", line.text),
-                LineKind::Same => format!("    {}", line.text),
-                LineKind::Gap => "    …".to_owned(),
-            });
-            push_lines(text, lines);
-        }
     }
 }
 

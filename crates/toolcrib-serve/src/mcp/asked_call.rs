@@ -116,6 +116,7 @@ impl McpHandler {
 
     fn form<'a>(&self, pending: &'a PendingApproval, edits: &'a [PlannedEdit]) -> FormQuestion<'a> {
         FormQuestion {
+            id: &pending.id,
             asker: pending.caller.client.as_deref().unwrap_or("The agent"),
             root: &pending.workspace,
             args: &pending.args,

@@ -1,6 +1,7 @@
 //! One client: who it is, how it is connected, and how far it is trusted.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use rmcp::model::{Implementation, ProtocolVersion};
 use rmcp::service::RequestContext;
@@ -18,6 +19,8 @@ const LONGEST_CLIENT_NAME: usize = 128;
 pub(super) struct McpHandler {
     pub(super) server: Arc<McpServer>,
     pub(super) transport: ClientTransport,
+    /// Whether the client is told of changes.
+    pub(super) is_told: Arc<AtomicBool>,
 }
 
 /// Who makes a call, and in which session.

@@ -39,6 +39,7 @@ impl Approver for ClientPrompt {
         Box::pin(async move {
             let edits = self.edits(question);
             let form = FormQuestion {
+                id: &question.call.0,
                 asker: question.asker.caller.client.as_deref().unwrap_or("The agent"),
                 root: &question.root,
                 args: &question.args,
@@ -59,7 +60,7 @@ impl Approver for ClientPrompt {
                 },
                 Err(ServiceError::Timeout { timeout }) => {
                     let words = format!("nobody answered within {} seconds", timeout.as_secs());
-                    Answer::No(by, words)
+                    Answer::No("nobody".to_owned(), words)
                 }
                 Err(_) => Answer::Nobody,
             }

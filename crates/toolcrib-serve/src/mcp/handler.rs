@@ -1,5 +1,7 @@
 //! What rmcp asks of a server: each method hands over to the file of its subject.
 
+use std::sync::atomic::Ordering;
+
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest,
     CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse, Implementation,
@@ -126,7 +128,10 @@ impl ServerHandler for McpHandler {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        tokio::spawn(self.clone().tell_changes(context.peer));
+        // A client may say so again and again.
+        if !self.is_told.swap(true, Ordering::Relaxed) {
+            tokio::spawn(self.clone().tell_changes(context.peer));
+        }
     }
 
     fn accepted_subscription_filter(&self, _: &SubscriptionFilter) -> Option<SubscriptionFilter> {

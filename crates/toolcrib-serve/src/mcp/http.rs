@@ -34,6 +34,7 @@ pub fn mcp_routes(server: Arc<McpServer>, body_bytes: usize) -> Router {
     let config = StreamableHttpServerConfig::default()
         .disable_allowed_hosts()
         .with_json_response(true)
+        .with_cancellation_token(server.stopping.clone())
         .with_max_request_body_bytes(body_bytes);
     let mut sessions = LocalSessionManager::default();
     sessions.session_config.keep_alive = Some(LONGEST_IDLE_TIME);
@@ -42,7 +43,7 @@ pub fn mcp_routes(server: Arc<McpServer>, body_bytes: usize) -> Router {
         Arc::new(SessionOwners { sessions: Arc::clone(&sessions), open: Mutex::default() });
     let handler = move || {
         let server = Arc::clone(&server);
-        Ok(McpHandler { server, transport: ClientTransport::Http })
+        Ok(McpHandler { server, transport: ClientTransport::Http, is_told: Arc::default() })
     };
     let service = StreamableHttpService::new(handler, sessions, config);
     Router::new().route_service(PATH, service).layer(from_fn_with_state(owners, check_owner))

@@ -1,10 +1,17 @@
 //! Tells clients when the tools on offer have changed, because settings or rules did.
 
+use std::time::Duration;
+
 use rmcp::RoleServer;
 use rmcp::model::SubscriptionFilter;
 use rmcp::service::{Peer, SubscriptionContext};
 
+use tokio::time::timeout;
+
 use super::client_connection::McpHandler;
+
+/// How often it is looked whether a client is still there.
+const LOOK_INTERVAL: Duration = Duration::from_secs(10);
 
 impl McpHandler {
     /// Returns what a client can be told of.
@@ -16,8 +23,11 @@ impl McpHandler {
     pub(super) async fn tell_changes(self, peer: Peer<RoleServer>) {
         let mut changes = self.server.api.runtime.changes();
         let mut known = self.names();
-        while changes.changed().await.is_ok() && !peer.is_transport_closed() {
-            if self.has_changed(&mut known) && peer.notify_tool_list_changed().await.is_err() {
+        while !peer.is_transport_closed() {
+            // A client that has gone must not be held until the next change.
+            let Ok(changed) = timeout(LOOK_INTERVAL, changes.changed()).await else { continue };
+            let is_told = changed.is_ok() && self.has_changed(&mut known);
+            if changed.is_err() || is_told && peer.notify_tool_list_changed().await.is_err() {
                 return;
             }
         }

@@ -9,9 +9,9 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use toolcrib_core::command::{Lines, Stream};
-use toolcrib_core::{Call, ChangeKind};
+use toolcrib_core::{Call, Cancel, ChangeKind, Verdict, counted};
 use toolcrib_ledger::new_call_id;
 use toolcrib_runtime::Nobody;
 
@@ -179,8 +179,9 @@ impl McpHandler {
             ErrorData::resource_not_found(err.to_string(), Some(json!({"call": id})))
         })?;
         let mut text = excerpt.text;
-        if excerpt.count < excerpt.total {
-            let _ = write!(text, "\n[{} of {} lines]", excerpt.count, excerpt.total);
+        if text.len() >= MOST_BYTES || excerpt.count < excerpt.total {
+            let (count, total) = (excerpt.count, excerpt.total);
+            let _ = write!(text, "\n[cut: this is about {count} of {total} lines]");
         }
         Ok(text)
     }
@@ -202,6 +203,7 @@ impl McpHandler {
                     let _ = writeln!(text, "  ({note})");
                 }
                 Some(FileDifference::Lines(difference)) => {
+                    let left_out = difference.left_out;
                     for line in difference.lines {
                         let mark = match line.kind {
                             LineKind::Added => '+',
@@ -210,6 +212,10 @@ impl McpHandler {
                             LineKind::Gap => '…',
                         };
                         let _ = writeln!(text, "{mark}{}", line.text);
+                    }
+                    if left_out > 0 {
+                        let left_out = counted(left_out as u64, "more line");
+                        let _ = writeln!(text, "[not shown: {left_out}]");
                     }
                 }
             }
@@ -224,10 +230,19 @@ impl McpHandler {
         who: McpCaller,
         context: &RequestContext<RoleServer>,
     ) -> Result<String, ErrorData> {
+        self.check_offered(&path, &who).await?;
         let McpCaller { caller, session } = who;
         let args = json!({"path": path});
         let call = Call::new(new_call_id(), session, caller, READ_TOOL.into(), args);
         let made = self.run(call, Arc::new(Nobody), context).await?;
+        if made.reply["result"]["truncated"] == true {
+            // A client may write back what it read, so a part must not look like the whole.
+            let lines = &made.reply["result"]["total_lines"];
+            let message = format!(
+                "`{path}` has {lines} lines, too many for a resource; read it in parts with a tool"
+            );
+            return Err(ErrorData::invalid_params(message, Some(json!({"path": path}))));
+        }
         match (&made.error, made.reply["result"]["content"].as_str()) {
             (None, Some(content)) => Ok(content.to_owned()),
             (Some(err), _) => {
@@ -235,6 +250,36 @@ impl McpHandler {
                 Err(ErrorData::resource_not_found(message, Some(json!({"path": path}))))
             }
             (None, None) => Err(ErrorData::internal_error("the file has no text", None)),
+        }
+    }
+}
+
+impl McpHandler {
+    /// Refuses a file if the client has no tool to read it with, or if rules would not let that tool read it.
+    async fn check_offered(&self, path: &str, who: &McpCaller) -> Result<(), ErrorData> {
+        let refused = |why: &str| {
+            let message = format!("`{path}` cannot be read: {why}");
+            ErrorData::resource_not_found(message, Some(json!({"path": path})))
+        };
+        let offered = self.server.offered();
+        let reader = offered.iter().find(|tool| tool.offer.full_name().tool() == "read_file");
+        let Some(reader) = reader else {
+            return Err(refused("this client is not offered a tool that reads files"));
+        };
+        let schema = reader.offer.tool.schema();
+        let key = schema["required"][0].as_str().unwrap_or("path").to_owned();
+        let mut args = Map::new();
+        args.insert(key, path.into());
+        let (session, caller) = (who.session.clone(), Arc::clone(&who.caller));
+        let tool = reader.offer.full_name().clone();
+        let call = Call::new(new_call_id(), session, caller, tool, Value::Object(args));
+        let runtime = self.server.api.runtime.current();
+        match runtime.explain(call, Cancel::default()).await {
+            Ok(preview) if preview.decision.verdict() == Verdict::Deny => {
+                Err(refused(&preview.decision.because))
+            }
+            // What else is wrong with it, the call itself finds out and records.
+            Ok(_) | Err(_) => Ok(()),
         }
     }
 }

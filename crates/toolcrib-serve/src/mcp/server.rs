@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::RequestStateCodec;
+use tokio_util::sync::CancellationToken;
 use toolcrib_runtime::{Approver, ParkedQuestions, Prompt};
 
 use crate::api::Api;
@@ -18,6 +19,8 @@ pub struct McpServer {
     pub approver: ApproverSource,
     /// The questions whose answer the caller was not told yet.
     pub parked: ParkedQuestions,
+    /// Ends the streams of clients over HTTP.
+    pub(super) stopping: CancellationToken,
     /// Seals what a client brings back with the answer to a question.
     pub(super) seal: RequestStateCodec,
 }
@@ -28,8 +31,8 @@ pub type ApproverSource = Box<dyn Fn(Option<Arc<dyn Prompt>>) -> Arc<dyn Approve
 /// What the settings say about MCP.
 #[derive(Clone, Debug)]
 pub struct McpConfig {
-    /// The catalogues and tools to offer.
-    pub toolset: Vec<String>,
+    /// The catalogues and tools to offer; without it, all that the runtime has.
+    pub toolset: Option<Vec<String>>,
     /// How far the answers count that a client brings.
     pub trust: ClientTrust,
     /// How long there is to answer a question in the client.
@@ -68,7 +71,13 @@ impl McpServer {
         parked: ParkedQuestions,
     ) -> Self {
         let seal = RequestStateCodec::new_unchecked(random_key());
-        Self { api, config, approver, parked, seal }
+        Self { api, config, approver, parked, stopping: CancellationToken::new(), seal }
+    }
+
+    /// Ends the streams of clients over HTTP once no call runs. A stream has no end of its own.
+    pub async fn end_streams(&self) {
+        self.api.running.wait_until_none().await;
+        self.stopping.cancel();
     }
 }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-use rmcp::service::serve_server_with_ct;
+use rmcp::service::{ServerInitializeError, serve_server_with_ct};
 use rustix::fs::{FileType, OFlags, fcntl_getfl, fcntl_setfl, fstat};
 use rustix::net::AddressFamily;
 use rustix::net::sockopt::socket_domain;
@@ -37,23 +37,30 @@ pub async fn serve_stdio(
 ) -> io::Result<StdioEnd> {
     let api = Arc::clone(&server.api);
     let transport = ClientTransport::Pipes { principal, session };
-    let handler = McpHandler { server, transport };
+    let handler = McpHandler { server, transport, is_told: Arc::default() };
     let stopped = CancellationToken::new();
     let _flags = KeptFlags::keep()?;
     let lines = LineTransport::new(reader()?, writer()?);
     let serving = async {
-        let running = serve_server_with_ct(handler, lines, stopped.clone()).await;
-        if let Ok(running) = running {
-            let _ = running.waiting().await;
+        match serve_server_with_ct(handler, lines, stopped.clone()).await {
+            Ok(running) => {
+                let _ = running.waiting().await;
+                Ok(StdioEnd::Closed)
+            }
+            // A client may go away before it says anything.
+            Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
+                Ok(StdioEnd::Closed)
+            }
+            Err(err) => Err(io::Error::other(err.to_string())),
         }
     };
     let end = tokio::select! {
-        () = serving => StdioEnd::Closed,
-        () = stop => StdioEnd::Stopped,
+        end = serving => end,
+        () = stop => Ok(StdioEnd::Stopped),
     };
     stopped.cancel();
     api.running.finish_or_cancel(Instant::now()).await;
-    Ok(end)
+    end
 }
 
 /// Returns what reads from stdin.

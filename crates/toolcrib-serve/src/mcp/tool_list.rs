@@ -27,11 +27,10 @@ impl McpServer {
     pub(super) fn offered(&self) -> Vec<OfferedTool> {
         let runtime = self.api.runtime.current();
         let is_chosen = |offer: &&Offer| {
-            let choices = &self.config.toolset;
             let is_named = |choice: &String| {
                 offer.catalogue.name == choice.as_str() || *offer.full_name() == *choice.as_str()
             };
-            choices.is_empty() || choices.iter().any(is_named)
+            self.config.toolset.as_ref().is_none_or(|choices| choices.iter().any(is_named))
         };
         let chosen: Vec<Offer> =
             runtime.toolset.offers().iter().filter(is_chosen).cloned().collect();

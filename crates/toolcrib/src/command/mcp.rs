@@ -15,11 +15,12 @@ mod yaml_text;
 
 use std::sync::Arc;
 
-use toolcrib_core::{Principal, Role, SessionId};
+use toolcrib_core::{Principal, Role, SessionId, Toolset};
 use toolcrib_ledger::TokenFile;
 use toolcrib_serve::{
     Api, ClientTrust, McpConfig, McpServer, Observer, StdioEnd, TrustedAnswers, serve_stdio,
 };
+use toolcrib_tools::CATALOGUES;
 
 use super::api::{OpenedApi, QuestionQueue, QuestionTimes, open_api};
 use super::event_loop::{block_on, interrupted};
@@ -46,6 +47,7 @@ fn serve(global: &Global, terminal: Terminal) -> Result<Exit, CliError> {
         return Err(CliError::usage(message).hint(hint));
     }
     let crib = Arc::new(open_long_lived(global, terminal)?);
+    check_toolset(&crib.settings)?;
     let tokens = Arc::new(TokenFile::new(&crib.state));
     let ended = block_on(async {
         let opened = open_api(global, &crib, &tokens, &Observer::new(None), |_| Vec::new())?;
@@ -56,7 +58,9 @@ fn serve(global: &Global, terminal: Terminal) -> Result<Exit, CliError> {
         let server = Arc::new(server(&api, &queue, &crib.settings));
         let session = SessionId(format!("mcp-{}", toolcrib_ledger::new_call_id()));
         serve_stdio(server, local_user(), session, interrupted()).await.map_err(|err| {
-            CliError::new(CliErrorKind::System, format!("stdin or stdout cannot be used: {err}"))
+            let text = format!("the client cannot be served: {err}");
+            CliError::new(CliErrorKind::System, text)
+                .hint("an MCP client begins with `initialize`, or says all in each request")
         })
     });
     crib.close();
@@ -66,11 +70,22 @@ fn serve(global: &Global, terminal: Terminal) -> Result<Exit, CliError> {
     }
 }
 
+/// Refuses settings that offer clients what does not exist. Two tools may share a name here.
+pub(super) fn check_toolset(settings: &Settings) -> Result<(), CliError> {
+    for choice in settings.get(table::MCP_TOOLSET) {
+        Toolset::choose(CATALOGUES, &[choice]).map_err(|err| {
+            let name = table::MCP_TOOLSET.setting.name;
+            CliError::new(CliErrorKind::Settings, format!("`{name}`: {err}"))
+        })?;
+    }
+    Ok(())
+}
+
 /// Returns the MCP server that the settings describe.
 pub(super) fn server(api: &Arc<Api>, queue: &QuestionQueue, settings: &Settings) -> McpServer {
     // Who chose a toolset for all doors wants it here too.
-    let toolset =
-        if settings.is_set(table::TOOLSET) { Vec::new() } else { settings.get(table::MCP_TOOLSET) };
+    let is_chosen = settings.is_set(table::TOOLSET);
+    let toolset = (!is_chosen).then(|| settings.get(table::MCP_TOOLSET));
     let highest_tier = if settings.get(table::MCP_APPROVE_TIER_3) { 4 } else { 2 };
     let config = McpConfig {
         toolset,

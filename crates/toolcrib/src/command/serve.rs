@@ -48,6 +48,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
     }
     let crib = Arc::new(open_long_lived(global, terminal)?);
     let config = config(&crib.settings, args.address.as_deref())?;
+    mcp::check_toolset(&crib.settings)?;
     let lock = ServerLock::take(&crib.state, &config.url());
     let lock = Arc::new(lock.map_err(|err| system(&err))?);
     let collector = otlp::endpoint(&crib.settings)?;
@@ -79,7 +80,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
         };
         let tokens = Arc::clone(&tokens) as _;
         let mcp = Arc::new(mcp::server(&api, &queue, &crib.settings));
-        let routes = routes(api).merge(mcp_routes(mcp, body_bytes));
+        let routes = routes(api).merge(mcp_routes(Arc::clone(&mcp), body_bytes));
         let served = Served { routes, tokens, readiness, observer };
         warn_without_names(server.address(), &crib.settings);
         // Whoever reads that the server listens may tell it to stop at once.
@@ -94,6 +95,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
             told_to_stop.await;
             let _ = told_at.set(Instant::now());
             events.stop();
+            tokio::spawn(async move { mcp.end_streams().await });
             let seconds = stop_within.as_secs();
             let text = format!("stopping; waiting up to {seconds} s for calls that run");
             manager.tell(&format!("STOPPING=1\nSTATUS={text}"));

@@ -55,6 +55,46 @@ fn other_tools_can_be_chosen_and_shared_names_have_their_catalogue() {
     let both =
         names(&["-c", "mcp.toolset=[\"wink/read_file\", \"hikai/read_file\", \"wink/list_dir\"]"]);
     assert_eq!(both, ["wink__read_file", "list_dir", "hikai__read_file"]);
+    let wrong = scratch.run(["mcp", "-c", "mcp.toolset=[\"wonk\"]"]);
+    assert_eq!(wrong.code, 2, "{}", wrong.stderr);
+    assert!(
+        wrong.stderr.contains("did you mean `wink`?") && wrong.stdout.is_empty(),
+        "{}",
+        wrong.stderr
+    );
+}
+
+#[test]
+fn a_form_says_what_it_does_not_show() {
+    for protocol in PROTOCOLS {
+        let scratch = Scratch::new();
+        let mut client = McpClient::start(&scratch, protocol, with_forms(), &[]);
+        let content: String = (0..5000).map(|line| format!("line {line}\n")).collect();
+        let args = json!({"file_path": "long.txt", "content": content});
+        let (form, result) = client.call_asked("write_file", args, accept("no", ""));
+        let message = form["message"].as_str().unwrap();
+        let shown = message.matches("+ line").count();
+        assert!(message.contains(&format!("NOT SHOWN: {} more lines", 5000 - shown)), "{message}");
+        assert_eq!(result["isError"], true);
+    }
+}
+
+#[test]
+fn a_question_that_nobody_waits_for_cannot_be_approved() {
+    let scratch = Scratch::new();
+    scratch.put("old.txt", "x\n");
+    let mut client = McpClient::start(&scratch, Protocol::Session, with_forms(), &[]);
+    let id = client.ask("tools/call", json!({"name": "bash", "arguments": delete()}));
+    assert_eq!(client.receive()["method"], "elicitation/create");
+    let waits = scratch.run(["approvals", "list", "--json"]).json();
+    let call = waits[0]["id"].as_str().unwrap_or_else(|| panic!("{waits}")).to_owned();
+    let params = json!({"requestId": id});
+    client.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}));
+    let pending = || scratch.run(["approvals", "list", "--json"]).stdout.contains(&call);
+    wait_until(|| !pending());
+    let late = scratch.run(["approvals", "approve", &call, "--yes"]);
+    assert_ne!(late.code, 0, "{}", late.stdout);
+    assert!(scratch.work().join("old.txt").exists());
 }
 
 #[test]
@@ -268,6 +308,12 @@ fn resources_show_what_became_of_calls_and_go_the_path_of_calls() {
     assert_eq!(content(&read(&format!("toolcrib://calls/{call}/stderr"))), "err\n");
     assert!(content(&read(&format!("toolcrib://calls/{call}"))).contains("clemini/bash"));
     assert_eq!(content(&read("toolcrib://files/a%20b.txt")), "text\n");
+    scratch.put("long.txt", "line\n".repeat(1000));
+    let long = read("toolcrib://files/long.txt");
+    assert!(
+        long["error"]["message"].as_str().unwrap().contains("has 1000 lines, too many"),
+        "{long}"
+    );
     for uri in ["toolcrib://files/../../etc/passwd", "toolcrib://calls/01ABC", "file:///etc/passwd"]
     {
         assert_eq!(read(uri)["error"]["code"], -32602, "{uri}");
