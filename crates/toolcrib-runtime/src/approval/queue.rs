@@ -108,7 +108,7 @@ impl Approver for ApprovalQueue {
             if self.store.add(&pending).is_err() {
                 return prompt.ask(question).await;
             }
-            let mut open = OpenQuestion { queue: self, id: &pending.id, is_answered: false };
+            let mut open = AwaitedQuestion { queue: self, id: &pending.id, is_answered: false };
             let answer = tokio::select! {
                 answer = prompt.ask(question) => self.store_answer(&pending, answer),
                 answer = self.answer_from_elsewhere(&pending) => {
@@ -124,13 +124,13 @@ impl Approver for ApprovalQueue {
 
 /// A question that a process waits for. If it waits no more, the question is closed, so that nobody approves a call that
 /// will not run.
-struct OpenQuestion<'a> {
+struct AwaitedQuestion<'a> {
     queue: &'a ApprovalQueue,
     id: &'a str,
     is_answered: bool,
 }
 
-impl Drop for OpenQuestion<'_> {
+impl Drop for AwaitedQuestion<'_> {
     fn drop(&mut self) {
         if self.is_answered {
             return;
