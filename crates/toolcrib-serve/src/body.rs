@@ -13,10 +13,10 @@ use axum::http::{HeaderMap, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::{Frame, Incoming, SizeHint};
 use serde_json::Value;
+use tokio::time::{Instant, Sleep, sleep_until};
 use toolcrib_core::json::{self, JsonErrorKind};
 
 use crate::config::RequestBounds;
-use crate::late_sleep::late_sleep;
 use crate::reply::ApiError;
 
 /// How much room is made for a body before its first byte has come.
@@ -131,8 +131,7 @@ struct BoundedBody {
     limit: usize,
     received: usize,
     seconds: u64,
-    /// Rings when the body takes too long.
-    deadline: Pin<Box<dyn Future<Output = ()> + Send>>,
+    deadline: Pin<Box<Sleep>>,
     watch: BodyWatch,
 }
 
@@ -147,7 +146,7 @@ pub(crate) fn bounded(inner: Incoming, bounds: &RequestBounds) -> (Body, BodyWat
         limit: bounds.body_bytes,
         received: 0,
         seconds: bounds.body_time.as_secs(),
-        deadline: Box::pin(late_sleep(bounds.body_time)),
+        deadline: Box::pin(sleep_until(Instant::now() + bounds.body_time)),
         watch: watch.clone(),
     };
     (Body::new(body), watch)

@@ -9,7 +9,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
@@ -55,8 +55,9 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
         async move { pipeline.answer(request, mark).await }
     });
     let mut connection = http1::Builder::new()
-        // The gate keeps the times. It lets only whole heads pass, so hyper needs no timer of its own.
-        .header_read_timeout(None)
+        .timer(TokioTimer::new())
+        // The gate keeps the times. hyper's own timer is for what the gate has let pass, which is whole.
+        .header_read_timeout(bounds.idle_time + bounds.head_time)
         .max_buf_size(bounds.head_bytes.max(LEAST_BUFFER))
         .serve_connection(TokioIo::new(gate), service);
     let mut evicted = pin!(activity.evicted());

@@ -11,7 +11,6 @@ use toolcrib_core::escape::is_deceptive;
 use toolcrib_ledger::{TokenFile, TokenHash};
 
 use crate::config::RequestRate;
-use crate::late_sleep::late_sleep;
 use crate::reply::ApiError;
 use crate::token_bucket::TokenBucket;
 
@@ -47,7 +46,7 @@ const TOKEN_INTERVAL: Duration = Duration::from_millis(500);
 /// Waits until a token counts no more.
 pub(crate) async fn wait_for_end_of_token(tokens: &dyn TokenBook, token: &TokenHash) {
     // The token was good a moment ago, and most requests are short.
-    late_sleep(TOKEN_INTERVAL).await;
+    sleep(TOKEN_INTERVAL).await;
     while tokens.is_current(token) {
         sleep(TOKEN_INTERVAL).await;
     }

@@ -10,7 +10,7 @@ use std::os::unix::net as unix;
 use std::path::{Path, PathBuf};
 
 use axum::http::StatusCode;
-use tokio::net::{TcpListener, UnixListener, UnixStream};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
 use crate::config::{ListenAddress, Scheme};
 use crate::reply::ApiError;
@@ -76,10 +76,10 @@ pub(crate) enum Listener {
     },
 }
 
-/// A connection that was taken. It belongs to no event loop yet.
+/// A connection that was taken.
 pub(crate) enum Accepted {
-    Tcp(std::net::TcpStream),
-    Unix(unix::UnixStream),
+    Tcp(TcpStream),
+    Unix(UnixStream),
 }
 
 /// The file of a Unix socket. It is removed with this, unless another server has replaced it.
@@ -129,12 +129,12 @@ impl Listener {
             Self::Tcp(listener) => {
                 let (stream, _) = listener.accept().await?;
                 stream.set_nodelay(true)?;
-                Ok(Accepted::Tcp(stream.into_std()?))
+                Ok(Accepted::Tcp(stream))
             }
             Self::Unix { listener, .. } => loop {
                 let (stream, _) = listener.accept().await?;
                 if is_own_user(&stream) {
-                    return Ok(Accepted::Unix(stream.into_std()?));
+                    return Ok(Accepted::Unix(stream));
                 }
                 let message = "this socket belongs to another user of this machine";
                 let refusal = ApiError::new(StatusCode::FORBIDDEN, "other_user", message);

@@ -23,7 +23,6 @@ use crate::body::{bounded, check_announced_length};
 use crate::config::{ListenAddress, RequestBounds, ServerConfig};
 use crate::health::{self, Readiness};
 use crate::identity::{Identifier, TokenBook};
-use crate::late_sleep::late_sleep;
 use crate::limits::{Admission, Admitted};
 use crate::observation::{GaugeHold, Observer, RequestWatch};
 use crate::reply::{ApiError, add_common_headers, with_error_form};
@@ -79,19 +78,11 @@ impl Pipeline {
         let in_flight = watch.in_flight();
         // The head gate does not follow chunks, so it cannot find the head after them.
         let is_last = request.headers().contains_key(TRANSFER_ENCODING);
-        let handled = {
-            // Pinned where they are, because a future of this size costs something each time it is moved.
-            let mut handling = pin!(self.handle(request, &watch));
-            let mut too_late = pin!(late_sleep(self.bounds.answer_time));
-            poll_fn(|cx| match poll_without_panic(handling.as_mut(), cx) {
-                Poll::Pending => too_late.as_mut().poll(cx).map(|()| Ok(Err(self.too_long()))),
-                handled @ Poll::Ready(_) => handled,
-            })
-            .await
-        };
-        let (mut response, admitted) = match handled {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(error)) => (error.into_response(), None),
+        let handling = tokio::time::timeout(self.bounds.answer_time, self.handle(request, &watch));
+        let (mut response, admitted) = match without_panic(handling).await {
+            Ok(Ok(Ok(answer))) => answer,
+            Ok(Ok(Err(error))) => (error.into_response(), None),
+            Ok(Err(_)) => (self.too_long().into_response(), None),
             Err(_) => {
                 tracing::error!(request = watch.id().as_str(), "a handler panicked");
                 (ApiError::internal(watch.id()).into_response(), None)
@@ -172,15 +163,14 @@ impl Pipeline {
     }
 }
 
-/// Polls a future, and returns the panic if it panics.
-fn poll_without_panic<T>(
-    future: Pin<&mut impl Future<Output = T>>,
-    cx: &mut Context<'_>,
-) -> Poll<Result<T, Box<dyn Any + Send>>> {
-    match catch_unwind(AssertUnwindSafe(|| future.poll(cx))) {
+/// Runs a future, and returns the panic if it panics.
+async fn without_panic<T>(future: impl Future<Output = T>) -> Result<T, Box<dyn Any + Send>> {
+    let mut future = pin!(future);
+    poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
         Ok(poll) => poll.map(Ok),
         Err(panic) => Poll::Ready(Err(panic)),
-    }
+    })
+    .await
 }
 
 /// The body of a reply. The request counts as running until the body was sent or dropped.

@@ -5,7 +5,6 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -13,7 +12,6 @@ use tokio::time::{sleep, timeout};
 use crate::activity::OpenConnections;
 use crate::config::{ConnectionBounds, ListenAddress, ServerConfig};
 use crate::connection;
-use crate::connection_loops::ConnectionLoops;
 use crate::listener::{Accepted, BindError, Listener};
 use crate::observation::Observer;
 use crate::pipeline::{Pipeline, Served};
@@ -69,12 +67,7 @@ impl Server {
 
     /// Serves until `stop` is ready. Then the server takes no more connections, closes those without a request, and
     /// waits a bounded time for those with one.
-    pub async fn run(
-        self,
-        served: Served,
-        loops: &ConnectionLoops,
-        stop: impl Future<Output = ()>,
-    ) -> ServerEnd {
+    pub async fn run(self, served: Served, stop: impl Future<Output = ()>) -> ServerEnd {
         let Self { config, listener, tls, address } = self;
         let (readiness, observer) = (served.readiness.clone(), served.observer.clone());
         let pipeline = Pipeline::new(&config, &address, served);
@@ -84,7 +77,6 @@ impl Server {
             bounds: Arc::new(config.connections),
             open: Arc::default(),
             observer,
-            loops,
             tasks: JoinSet::new(),
             stopping: watch::Sender::new(()),
         };
@@ -96,18 +88,17 @@ impl Server {
 }
 
 /// The connections of a running server.
-struct ServedConnections<'a> {
+struct ServedConnections {
     pipeline: Arc<Pipeline>,
     tls: Option<Arc<Tls>>,
     bounds: Arc<ConnectionBounds>,
     open: Arc<OpenConnections>,
     observer: Observer,
-    loops: &'a ConnectionLoops,
     tasks: JoinSet<()>,
     stopping: watch::Sender<()>,
 }
 
-impl ServedConnections<'_> {
+impl ServedConnections {
     async fn accept_until(&mut self, listener: &Listener, stop: impl Future<Output = ()>) {
         let room = Arc::new(Semaphore::new(self.bounds.most_open.max(1)));
         let mut stop = pin!(stop);
@@ -159,32 +150,22 @@ impl ServedConnections<'_> {
         let (connection, stopping) = (self.open.add(), self.stopping.subscribe());
         let counted = self.observer.connection();
         let tls = self.tls.clone();
-        let serving = async move {
+        self.tasks.spawn(async move {
             let (_permit, _counted) = (permit, counted);
             let activity = &connection.activity;
             match (accepted, tls) {
                 (Accepted::Tcp(stream), Some(tls)) => {
-                    let stream = TcpStream::from_std(stream)?;
                     connection::serve_tls(stream, &tls, pipeline, &bounds, activity, stopping)
                         .await;
                 }
                 (Accepted::Tcp(stream), None) => {
-                    let stream = TcpStream::from_std(stream)?;
                     connection::serve(stream, pipeline, &bounds, activity, stopping).await;
                 }
                 (Accepted::Unix(stream), _) => {
-                    let stream = UnixStream::from_std(stream)?;
                     connection::serve(stream, pipeline, &bounds, activity, stopping).await;
                 }
             }
-            Ok::<_, io::Error>(())
-        };
-        let serving = async {
-            if let Err(err) = serving.await {
-                tracing::warn!(error = %err, "cannot take a connection");
-            }
-        };
-        self.tasks.spawn_on(serving, self.loops.next());
+        });
     }
 
     async fn stop(mut self, within: Duration) -> ServerEnd {

@@ -12,7 +12,7 @@ use tokio::sync::{Semaphore, oneshot};
 use toolcrib_core::caller::{Principal, Role};
 use toolcrib_ledger::TokenHash;
 use toolcrib_serve::{
-    ConnectionLoops, ListenAddress, Notice, Observer, Readiness, Served, Server, ServerConfig,
+    ListenAddress, Notice, Observer, Readiness, Served, Server, ServerConfig,
     ServerEnd, TokenBook,
 };
 use tracing_subscriber::filter::LevelFilter;
@@ -104,7 +104,7 @@ impl Rig {
                     observer: Observer::default(),
                 };
                 let stop = async { drop(stopped.await) };
-                server.run(served, &ConnectionLoops::here(), stop).await
+                server.run(served, stop).await
             })
         });
         let address = address.recv().unwrap();

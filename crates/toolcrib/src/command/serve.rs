@@ -11,13 +11,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use tokio::runtime::{Builder, Runtime};
 use tokio::time::Instant;
 use toolcrib_core::{Role, counted};
 use toolcrib_ledger::{EventKind, ServerLock, TokenFile};
 use toolcrib_serve::{
-    ConnectionLoops, ListenAddress, Observer, Readiness, RequestRate, Served, Server, ServerConfig,
-    ServerEnd, SpanExporter, TlsFiles, mcp_routes, routes,
+    ListenAddress, Observer, Readiness, RequestRate, Served, Server, ServerConfig, ServerEnd,
+    SpanExporter, TlsFiles, mcp_routes, routes,
 };
 
 use housekeeping::Housekeeping;
@@ -54,10 +53,13 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
     let collector = otlp::endpoint(&crib.settings)?;
     let _log = log::start(&crib.settings)?;
     let tokens = Arc::new(TokenFile::new(&crib.state));
-    let (event_loop, loops) = start_loops()?;
+    let threads = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let threads = threads.map_err(|err| {
+        CliError::new(CliErrorKind::System, format!("cannot start the event loop: {err}"))
+    })?;
     let (stop_within, body_bytes) = (config.stop_within, config.requests.body_bytes);
     let manager = ServiceManager::from_environment();
-    let ended = event_loop.block_on(async {
+    let ended = threads.block_on(async {
         let notice = Arc::new(warn);
         let server = Server::bind(config, notice).map_err(|err| system(&err))?;
         make_first_tokens(&crib, &tokens, terminal)?;
@@ -102,7 +104,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
             tracing::info!(wait_seconds = seconds, "stopping");
         };
         let ended = tokio::select! {
-            ended = server.run(served, &loops, stop) => ended,
+            ended = server.run(served, stop) => ended,
             never = housekeeping.run() => match never {},
         };
         let told_at = told_at.get().copied().unwrap_or_else(Instant::now);
@@ -112,23 +114,13 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
         }
         Ok::<_, CliError>((ended, cancelled))
     });
-    drop(loops);
-    event_loop.shutdown_background();
+    threads.shutdown_background();
     // A task of the event loop may still hold the crib.
     crib.close();
     let (ServerEnd { finished, cut }, cancelled) = ended?;
     tracing::info!(finished, cut, cancelled, "stopped");
     print_lines(&[stopped(finished, cut, cancelled)]);
     Ok(Exit::Done)
-}
-
-/// Starts the event loop of the server, and those of its connections.
-fn start_loops() -> Result<(Runtime, ConnectionLoops), CliError> {
-    let failed = |err: std::io::Error| {
-        CliError::new(CliErrorKind::System, format!("cannot start the event loop: {err}"))
-    };
-    let own = Builder::new_current_thread().enable_all().build().map_err(failed)?;
-    Ok((own, ConnectionLoops::start().map_err(failed)?))
 }
 
 fn system(err: &dyn std::error::Error) -> CliError {
