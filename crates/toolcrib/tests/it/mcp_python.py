@@ -62,6 +62,7 @@ async def main():
         open("go", "w").close()
         done = await running
         assert "last" in done.content[0].text, done
+        os.remove("go")
         assert told == sorted(told, key=lambda it: it[0]), told
 
         open("old.txt", "w").write("x\n")
