@@ -51,6 +51,9 @@ pub async fn serve_stdio(
             Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
                 Ok(StdioEnd::Closed)
             }
+            Err(ServerInitializeError::ExpectedInitializeRequest(_)) => {
+                Err(io::Error::other("its first message begins no conversation"))
+            }
             Err(err) => Err(io::Error::other(err.to_string())),
         }
     };

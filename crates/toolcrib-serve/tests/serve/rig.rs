@@ -12,8 +12,7 @@ use tokio::sync::{Semaphore, oneshot};
 use toolcrib_core::caller::{Principal, Role};
 use toolcrib_ledger::TokenHash;
 use toolcrib_serve::{
-    ListenAddress, Notice, Observer, Readiness, Served, Server, ServerConfig,
-    ServerEnd, TokenBook,
+    ListenAddress, Notice, Observer, Readiness, Served, Server, ServerConfig, ServerEnd, TokenBook,
 };
 use tracing_subscriber::filter::LevelFilter;
 
