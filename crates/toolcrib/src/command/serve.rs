@@ -53,10 +53,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
     let collector = otlp::endpoint(&crib.settings)?;
     let _log = log::start(&crib.settings)?;
     let tokens = Arc::new(TokenFile::new(&crib.state));
-    let threads = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let threads = threads.map_err(|err| {
-        CliError::new(CliErrorKind::System, format!("cannot start the event loop: {err}"))
-    })?;
+    let threads = event_loop()?;
     let (stop_within, body_bytes) = (config.stop_within, config.requests.body_bytes);
     let manager = ServiceManager::from_environment();
     let ended = threads.block_on(async {
@@ -121,6 +118,13 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
     tracing::info!(finished, cut, cancelled, "stopped");
     print_lines(&[stopped(finished, cut, cancelled)]);
     Ok(Exit::Done)
+}
+
+fn event_loop() -> Result<tokio::runtime::Runtime, CliError> {
+    let threads = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    threads.map_err(|err| {
+        CliError::new(CliErrorKind::System, format!("cannot start the event loop: {err}"))
+    })
 }
 
 fn system(err: &dyn std::error::Error) -> CliError {
