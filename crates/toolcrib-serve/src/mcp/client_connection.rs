@@ -19,8 +19,8 @@ const LONGEST_CLIENT_NAME: usize = 128;
 pub(super) struct McpHandler {
     pub(super) server: Arc<McpServer>,
     pub(super) transport: ClientTransport,
-    /// Whether the client is told of changes.
-    pub(super) is_told: Arc<AtomicBool>,
+    /// Whether something tells the client of changes.
+    pub(super) has_teller: Arc<AtomicBool>,
 }
 
 /// Who makes a call, and in which session.

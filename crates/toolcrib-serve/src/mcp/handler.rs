@@ -129,7 +129,7 @@ impl ServerHandler for McpHandler {
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         // A client may say so again and again.
-        if !self.is_told.swap(true, Ordering::Relaxed) {
+        if !self.has_teller.swap(true, Ordering::Relaxed) {
             tokio::spawn(self.clone().tell_changes(context.peer));
         }
     }

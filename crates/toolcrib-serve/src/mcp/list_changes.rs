@@ -26,8 +26,8 @@ impl McpHandler {
         while !peer.is_transport_closed() {
             // A client that has gone must not be held until the next change.
             let Ok(changed) = timeout(LOOK_INTERVAL, changes.changed()).await else { continue };
-            let is_told = changed.is_ok() && self.has_changed(&mut known);
-            if changed.is_err() || is_told && peer.notify_tool_list_changed().await.is_err() {
+            let must_tell = changed.is_ok() && self.has_changed(&mut known);
+            if changed.is_err() || must_tell && peer.notify_tool_list_changed().await.is_err() {
                 return;
             }
         }
@@ -41,8 +41,9 @@ impl McpHandler {
             tokio::select! {
                 () = subscriber.cancelled() => return,
                 changed = changes.changed() => {
-                    let is_told = changed.is_ok() && self.has_changed(&mut known);
-                    if is_told && subscriber.sink().notify_tool_list_changed().await.is_err() {
+                    let must_tell = changed.is_ok() && self.has_changed(&mut known);
+                    let sink = subscriber.sink();
+                    if changed.is_err() || must_tell && sink.notify_tool_list_changed().await.is_err() {
                         return;
                     }
                 }

@@ -37,7 +37,7 @@ pub async fn serve_stdio(
 ) -> io::Result<StdioEnd> {
     let api = Arc::clone(&server.api);
     let transport = ClientTransport::Pipes { principal, session };
-    let handler = McpHandler { server, transport, is_told: Arc::default() };
+    let handler = McpHandler { server, transport, has_teller: Arc::default() };
     let stopped = CancellationToken::new();
     let _flags = KeptFlags::keep()?;
     let lines = LineTransport::new(reader()?, writer()?);
@@ -51,9 +51,9 @@ pub async fn serve_stdio(
             Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
                 Ok(StdioEnd::Closed)
             }
-            Err(ServerInitializeError::ExpectedInitializeRequest(_)) => {
-                Err(io::Error::other("its first message begins no conversation"))
-            }
+            Err(ServerInitializeError::ExpectedInitializeRequest(_)) => Err(io::Error::other(
+                "its first message is neither `initialize` nor a request of 2026-07-28",
+            )),
             Err(err) => Err(io::Error::other(err.to_string())),
         }
     };

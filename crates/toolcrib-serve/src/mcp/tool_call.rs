@@ -71,6 +71,11 @@ impl McpHandler {
         };
         let question = self.client_question(&tool, &context);
         if let Some(state) = &request.request_state {
+            if question != ClientQuestion::Reply {
+                let message =
+                    "answers of this client do not count; make the call without `requestState`";
+                return Err(ErrorData::invalid_params(message, None));
+            }
             let responses = request.input_responses.unwrap_or_default();
             return self.resume(call, state, &responses, &context).await;
         }

@@ -60,7 +60,7 @@ fn serve(global: &Global, terminal: Terminal) -> Result<Exit, CliError> {
         serve_stdio(server, local_user(), session, interrupted()).await.map_err(|err| {
             let text = format!("the client cannot be served: {err}");
             CliError::new(CliErrorKind::System, text)
-                .hint("an MCP client begins with `initialize`, or says all in each request")
+                .hint("an MCP client starts this command; `toolcrib mcp install` adds it to one")
         })
     });
     crib.close();

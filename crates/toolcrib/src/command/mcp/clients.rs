@@ -1,4 +1,5 @@
-//! The MCP clients as data: one row each, with the file that lists its servers and the form of an entry.
+//! The MCP clients as data: one row each, with the file that lists its servers and the form of an entry. A new client needs
+//! a row here and a name in `cli/mcp.rs`.
 
 use std::path::{Path, PathBuf};
 
