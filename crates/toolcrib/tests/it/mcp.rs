@@ -164,16 +164,20 @@ fn answers_count_only_as_far_as_the_settings_trust_clients() {
             assert!(text(&result).contains("is parked as"), "{setting}: {result}");
             assert!(scratch.work().join("old.txt").exists());
         }
-        // Without trust in "always", it is not offered, and counts for nothing.
-        let scratch = Scratch::new();
-        scratch.put("old.txt", "x\n");
-        let mut client = McpClient::start(&scratch, Protocol::Session, with_forms(), &[]);
-        let (form, result) = client.call_asked("bash", delete(), accept("always_1", ""));
-        let choices = form["requestedSchema"]["properties"]["decision"]["oneOf"].clone();
-        assert_eq!(choices.as_array().map(Vec::len), Some(2), "{choices}");
-        assert_eq!(result["isError"], true, "{result}");
-        assert!(scratch.work().join("old.txt").exists());
     }
+    // Without trust in "always", it is not offered, and counts for nothing.
+    let scratch = Scratch::new();
+    scratch.put("old.txt", "x\n");
+    let mut client = McpClient::start(&scratch, Protocol::Session, with_forms(), &[]);
+    let (form, result) = client.call_asked("bash", delete(), accept("always_1", ""));
+    let choices = form["requestedSchema"]["properties"]["decision"]["oneOf"].clone();
+    assert_eq!(choices.as_array().map(Vec::len), Some(2), "{choices}");
+    assert_eq!(result["isError"], true, "{result}");
+    assert!(scratch.work().join("old.txt").exists());
+    let mut client = McpClient::start(&scratch, Protocol::Stateless, with_forms(), &[]);
+    let (_, result) = client.call_asked("bash", delete(), accept("always_1", ""));
+    assert_eq!(result["resultType"], "input_required", "it is asked again: {result}");
+    assert!(scratch.work().join("old.txt").exists());
 }
 
 #[test]
@@ -273,24 +277,29 @@ fn bad_messages_are_answered_and_the_next_one_is_served() {
     assert_eq!(client.close(), 0);
 }
 
+/// Whether a process is `sleep SECONDS`.
+fn sleeps(seconds: &str) -> bool {
+    let line = format!("sleep\0{seconds}\0");
+    let is_it = |process: std::fs::DirEntry| {
+        std::fs::read(process.path().join("cmdline")).is_ok_and(|it| it == line.as_bytes())
+    };
+    std::fs::read_dir("/proc").unwrap().flatten().any(is_it)
+}
+
 #[test]
 fn a_cancelled_call_and_a_closed_connection_leave_nothing_running() {
-    let runs = |marker: &str| {
-        let found = std::process::Command::new("pgrep").args(["-f", marker]).output().unwrap();
-        !found.stdout.is_empty()
-    };
     let scratch = Scratch::new();
     let mut client = McpClient::start(&scratch, Protocol::Session, json!({}), &[]);
     let sleep = |seconds: &str| json!({"name": "bash", "arguments": {"command": format!("sleep {seconds}")}});
     let id = client.ask("tools/call", sleep("611.25"));
-    wait_until(|| runs("^sleep 611.25"));
+    wait_until(|| sleeps("611.25"));
     let params = json!({"requestId": id, "reason": "enough"});
     client.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}));
-    wait_until(|| !runs("^sleep 611.25"));
+    wait_until(|| !sleeps("611.25"));
     client.ask("tools/call", sleep("612.25"));
-    wait_until(|| runs("^sleep 612.25"));
+    wait_until(|| sleeps("612.25"));
     assert_eq!(client.close(), 0);
-    assert!(!runs("^sleep 612.25"));
+    assert!(!sleeps("612.25"));
 }
 
 #[test]
