@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::declaration::Declaration;
 use crate::error::{ErrorKind, ToolError};
+use crate::material::{CatalogueResource, PromptTemplate};
 use crate::tool::AnyTool;
 
 /// One contract's set of tools: its names, its reply format, its error codes, its settings.
@@ -34,6 +35,13 @@ pub struct Catalogue {
     pub saves_replies_above: Option<usize>,
     /// Finds in a reply of this catalogue what a person is shown.
     pub render: fn(&Value) -> Rendering<'_>,
+    /// Finds in a reply of this catalogue the content blocks that MCP clients are shown, if it has such: texts, pictures,
+    /// sounds and resources. Other replies are shown as their JSON text.
+    pub content: fn(&Value) -> Option<&Value>,
+    /// Prompts that come with the tools.
+    pub prompts: &'static [PromptTemplate],
+    /// Resources that come with the tools.
+    pub resources: &'static [CatalogueResource],
     /// Finds in an error reply of this catalogue what a person is shown.
     pub render_error: fn(&Value) -> RenderedError<'_>,
 }

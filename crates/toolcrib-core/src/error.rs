@@ -27,6 +27,8 @@ pub enum ErrorKind {
     ApprovalNeeded,
     /// The agent must first confirm that it means the call.
     ConfirmationNeeded,
+    /// The tool asked the client, which answers with the same call again.
+    InputNeeded,
     /// The call ran past its deadline.
     Timeout,
     /// The call was cancelled.
@@ -77,7 +79,7 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     /// Every kind, for tests that hold over all of them.
-    pub const ALL: [Self; 32] = [
+    pub const ALL: [Self; 33] = [
         Self::NoTool,
         Self::NotOffered,
         Self::BadArgs,
@@ -87,6 +89,7 @@ impl ErrorKind {
         Self::Declined,
         Self::ApprovalNeeded,
         Self::ConfirmationNeeded,
+        Self::InputNeeded,
         Self::Timeout,
         Self::Cancelled,
         Self::NotFound,
@@ -124,6 +127,7 @@ impl ErrorKind {
             Self::Declined => "declined",
             Self::ApprovalNeeded => "approval_required",
             Self::ConfirmationNeeded => "confirmation_required",
+            Self::InputNeeded => "input_required",
             Self::Timeout => "timeout",
             Self::Cancelled => "cancelled",
             Self::NotFound => "not_found",
@@ -162,6 +166,7 @@ impl ErrorKind {
             | Self::Declined
             | Self::ApprovalNeeded
             | Self::ConfirmationNeeded
+            | Self::InputNeeded
             | Self::Outside
             | Self::Protected
             | Self::Unrecorded => true,

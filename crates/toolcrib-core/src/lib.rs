@@ -5,6 +5,7 @@
 pub mod approval;
 pub mod call;
 pub mod caller;
+pub mod calling_client;
 pub mod cancel;
 pub mod canonical;
 pub mod capability;
@@ -24,6 +25,7 @@ pub mod host_access;
 pub mod hosts;
 pub mod json;
 pub mod json_text;
+pub mod material;
 pub mod nearest;
 pub mod outcome;
 pub mod pin;
@@ -39,6 +41,7 @@ pub mod toolset;
 
 pub use call::{Call, CallId, CallTrace, SessionId};
 pub use caller::{Caller, Door, Principal, Role};
+pub use calling_client::{CallingClient, NoClient};
 pub use cancel::Cancel;
 pub use capability::{Clock, Content, Entry, EntryKind, Files, Listing, Meta, Tree};
 pub use catalogue::Catalogue;

@@ -11,6 +11,7 @@ use serde::de::{Deserialize, DeserializeOwned};
 use serde_json::{Map, Value};
 
 use crate::call::CallId;
+use crate::calling_client::CallingClient;
 use crate::cancel::Cancel;
 use crate::capability::{Clock, Files, Tree};
 use crate::command::{ChangedFiles, CommandRequest, Commands, End, NetworkAccount, Shell, Usage};
@@ -65,6 +66,8 @@ pub struct Ctx {
     pub commands: Arc<dyn Commands>,
     /// The connected repository, if one is.
     pub connection: Option<Connection>,
+    /// The client that made the call.
+    pub client: Arc<dyn CallingClient>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// The cancellation token of the call.

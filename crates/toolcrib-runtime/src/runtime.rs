@@ -14,8 +14,8 @@ use toolcrib_core::canonical::Digest;
 use toolcrib_core::catalogue::CallKey;
 use toolcrib_core::toolset::Offer;
 use toolcrib_core::{
-    Call, Cancel, Catalogue, Clock, Ctx, Effect, ErrorKind, HeldCounts, Outcome, Recorder,
-    SessionId, ToolError, ToolName, Toolset,
+    Call, CallingClient, Cancel, Catalogue, Clock, Ctx, Effect, ErrorKind, HeldCounts, Outcome,
+    Recorder, SessionId, ToolError, ToolName, Toolset,
 };
 
 use crate::approver::Approver;
@@ -49,6 +49,8 @@ pub struct Runtime {
     pub world: Arc<dyn World>,
     /// Asks a person.
     pub approver: Arc<dyn Approver>,
+    /// The client that makes the calls.
+    pub client: Arc<dyn CallingClient>,
     /// Keeps the record.
     pub recorder: Arc<dyn Recorder>,
     /// Tells the time.
@@ -278,7 +280,7 @@ impl Runtime {
     ) -> CallScope {
         let judge = self.judge.of_caller(&call.caller);
         let ctx = self.world.enter(&tool, &call, cancel);
-        let ctx = Ctx { limits: offer.limits, ..ctx };
+        let ctx = Ctx { limits: offer.limits, client: Arc::clone(&self.client), ..ctx };
         let keys = offer.keys();
         let review = self.approver.review();
         let confirmation = match self.approver.confirmation() {

@@ -38,6 +38,9 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
     error_code: None,
     saves_replies_above: None,
     render,
+    content: |_| None,
+    prompts: &[],
+    resources: &[],
     render_error,
 };
 
@@ -152,6 +155,7 @@ fn code(kind: ErrorKind) -> &'static str {
         ErrorKind::Timeout => "TIMEOUT",
         ErrorKind::Refused | ErrorKind::Declined | ErrorKind::NotOffered => "BLOCKED",
         ErrorKind::ConfirmationNeeded => "NEEDS_CONFIRMATION",
+        ErrorKind::InputNeeded => "NEEDS_INPUT",
         ErrorKind::BadArgs
         | ErrorKind::BadRegex
         | ErrorKind::BadGlob

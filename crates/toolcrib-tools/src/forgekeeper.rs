@@ -46,6 +46,9 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
     error_code: Some(error_code),
     saves_replies_above: None,
     render,
+    content: |_| None,
+    prompts: &[],
+    resources: &[],
     render_error,
 };
 

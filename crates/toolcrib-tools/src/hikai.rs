@@ -36,6 +36,9 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
     error_code: None,
     saves_replies_above: Some(10 << 10),
     render,
+    content: |_| None,
+    prompts: &[],
+    resources: &[],
     render_error,
 };
 

@@ -23,6 +23,9 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
     error_code: None,
     saves_replies_above: None,
     render,
+    content: |_| None,
+    prompts: &[],
+    resources: &[],
     render_error,
 };
 
@@ -101,6 +104,7 @@ fn code(kind: ErrorKind) -> &'static str {
         | ErrorKind::TooLarge => "VALIDATION_ERROR",
         ErrorKind::Refused | ErrorKind::Declined => "POLICY_DENIED",
         ErrorKind::ApprovalNeeded | ErrorKind::ConfirmationNeeded => "APPROVAL_REQUIRED",
+        ErrorKind::InputNeeded => "INPUT_REQUIRED",
         ErrorKind::Timeout => "TIMEOUT",
         ErrorKind::Cancelled => "CANCELLED",
         ErrorKind::Bug | ErrorKind::Unrecorded => "INTERNAL_ERROR",

@@ -38,6 +38,9 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
     error_code: None,
     saves_replies_above: None,
     render,
+    content: |_| None,
+    prompts: &[],
+    resources: &[],
     render_error,
 };
 

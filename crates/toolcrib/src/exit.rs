@@ -71,7 +71,9 @@ impl Exit {
             ErrorKind::NoTool => Self::NoTool,
             ErrorKind::BadArgs | ErrorKind::BadRegex | ErrorKind::BadGlob => Self::BadArgs,
             ErrorKind::Refused | ErrorKind::Declined | ErrorKind::NotOffered => Self::Refused,
-            ErrorKind::ApprovalNeeded | ErrorKind::ConfirmationNeeded => Self::NeedsApproval,
+            ErrorKind::ApprovalNeeded | ErrorKind::ConfirmationNeeded | ErrorKind::InputNeeded => {
+                Self::NeedsApproval
+            }
             ErrorKind::Timeout => Self::Timeout,
             ErrorKind::Cancelled => Self::Interrupted,
             ErrorKind::NotFound

@@ -16,11 +16,18 @@ pub use error::{CliError, CliErrorKind};
 use std::process::ExitCode;
 
 use clap::Parser;
+use toolcrib_core::Catalogue;
 
 /// Runs the command line and returns its exit code.
 pub fn main() -> ExitCode {
+    main_with(&[])
+}
+
+/// Runs the command line of a program with catalogues of its own, beside those that Toolcrib comes with.
+pub fn main_with(more: &[&'static Catalogue]) -> ExitCode {
     // The sandbox starts its helpers as this same program; if this process is one of them, it does not return.
     toolcrib_inside::enter();
+    toolcrib_tools::add_catalogues(more);
     quiet_panics();
     raise_descriptors();
     let cli = match cli::Cli::try_parse() {

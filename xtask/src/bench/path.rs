@@ -75,6 +75,9 @@ static CATALOGUE: Catalogue = Catalogue {
     error_reply: |failure| json!({"error": failure.error.message}),
     error_code: None,
     saves_replies_above: None,
+    content: |_| None,
+    prompts: &[],
+    resources: &[],
     render: |reply| Rendering::Fields { data: reply, exit_code: None },
     render_error: |_| RenderedError::default(),
 };

@@ -19,8 +19,8 @@ use toolcrib_core::search::{Found, FoundPaths, Glob, Grep, Pattern, Scope, Searc
 use toolcrib_core::tool::ProposedCommand;
 use toolcrib_core::{
     Call, CallId, Caller, Cancel, Catalogue, Change, Clock, Commands, Content, Ctx, Declaration,
-    Effect, ErrorKind, Files, Limits, Listing, Meta, Meter, Mode, Outcome, Plan, Recorder,
-    SessionId, Tier, Tool, ToolError, ToolName, ToolSettings, Toolset, Tree, Usage,
+    Effect, ErrorKind, Files, Limits, Listing, Meta, Meter, Mode, NoClient, Outcome, Plan,
+    Recorder, SessionId, Tier, Tool, ToolError, ToolName, ToolSettings, Toolset, Tree, Usage,
 };
 use toolcrib_runtime::{
     AlwaysYes, AnswerFuture, Approver, Judge, Question, QuotaLimits, Runtime, SessionLimits, World,
@@ -159,6 +159,9 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
     error_reply: |failure| json!({"bad": failure.error.kind.as_str(), "why": failure.error.message}),
     error_code: None,
     saves_replies_above: None,
+    content: |_| None,
+    prompts: &[],
+    resources: &[],
     render: |reply| Rendering::Fields { data: reply, exit_code: None },
     render_error: |_| RenderedError::default(),
 };
@@ -324,6 +327,7 @@ impl World for Nowhere {
             search: Arc::new(Self),
             commands: Arc::new(Self),
             connection: None,
+            client: Arc::new(NoClient),
             clock: Arc::new(TestClock),
             cancel: cancel.clone(),
             settings: Arc::new(ToolSettings::default()),
@@ -384,6 +388,7 @@ pub(crate) fn bench(approver: Arc<dyn Approver>, memory: Memory) -> Bench {
         )),
         world: Arc::new(Nowhere),
         approver,
+        client: Arc::new(NoClient),
         recorder: Arc::clone(&memory) as Arc<dyn Recorder>,
         clock: Arc::new(TestClock),
     };

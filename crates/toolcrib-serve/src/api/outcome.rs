@@ -17,9 +17,10 @@ pub(super) fn status_of(kind: ErrorKind) -> StatusCode {
         | ErrorKind::Refused
         | ErrorKind::Declined
         | ErrorKind::ApprovalNeeded => StatusCode::FORBIDDEN,
-        ErrorKind::ConfirmationNeeded | ErrorKind::Cancelled | ErrorKind::Changed => {
-            StatusCode::CONFLICT
-        }
+        ErrorKind::ConfirmationNeeded
+        | ErrorKind::InputNeeded
+        | ErrorKind::Cancelled
+        | ErrorKind::Changed => StatusCode::CONFLICT,
         ErrorKind::Timeout => StatusCode::REQUEST_TIMEOUT,
         ErrorKind::TooLarge | ErrorKind::OutputTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         ErrorKind::Unavailable | ErrorKind::Unrecorded => StatusCode::SERVICE_UNAVAILABLE,

@@ -12,7 +12,6 @@ use toolcrib_core::toolset::Offer;
 use toolcrib_core::{Toolset, escape};
 use toolcrib_host::{HeldStore, OutputStore};
 use toolcrib_ledger::{Approvals, CallFilter, GrantFile, Journal, StateFolder, find_calls};
-use toolcrib_tools::CATALOGUES;
 
 use super::layout::fit;
 use super::past_call;
@@ -203,7 +202,7 @@ impl Sources {
 
     fn toolset(&self) -> Toolset {
         let chosen = self.config.as_ref().and_then(|config| toolset(&config.settings).ok());
-        chosen.unwrap_or_else(|| Toolset::everything(CATALOGUES))
+        chosen.unwrap_or_else(|| Toolset::everything(toolcrib_tools::catalogues()))
     }
 
     fn tools(&self) -> Vec<Completion> {
@@ -278,7 +277,7 @@ impl Sources {
 }
 
 fn catalogues() -> Vec<Completion> {
-    CATALOGUES.iter().map(|it| Completion::new(it.name, it.about)).collect()
+    toolcrib_tools::catalogues().iter().map(|it| Completion::new(it.name, it.about)).collect()
 }
 
 fn clients() -> Vec<Completion> {

@@ -4,12 +4,12 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use toolcrib_core::{
-    Call, Cancel, Catalogue, Clock, Commands, Ctx, HeldCounts, Limits, Meter, Principal, ToolName,
-    ToolSettings,
+    Call, Cancel, Catalogue, Clock, Commands, Ctx, HeldCounts, Limits, Meter, NoClient, Principal,
+    ToolName, ToolSettings,
 };
 use toolcrib_host::{Root, Sandbox, TaskOwner, Workspace};
 use toolcrib_runtime::World;
-use toolcrib_tools::CATALOGUES;
+use toolcrib_tools::catalogues;
 
 use super::catalogue;
 use super::file_area::FileArea;
@@ -169,16 +169,16 @@ impl AreaOpener<'_> {
         old: Option<(&Capabilities, OpenSandboxes)>,
         warnings: &mut Vec<String>,
     ) -> Result<Capabilities, CliError> {
-        let mut catalogues = Vec::with_capacity(CATALOGUES.len());
-        for catalogue in CATALOGUES {
+        let mut areas = Vec::with_capacity(catalogues().len());
+        for catalogue in catalogues() {
             let old = old.and_then(|(old, sandboxes)| {
                 old.area_of(catalogue.name).map(|area| (area, sandboxes))
             });
             let area = self.catalogue(catalogue, &workspace, old, warnings)?;
-            catalogues.push((catalogue.name, area));
+            areas.push((catalogue.name, area));
         }
         let opened = old.map(|(old, _)| Arc::clone(&old.opened)).unwrap_or_default();
-        let all = catalogues.iter().map(|(_, area)| &area.work.commands);
+        let all = areas.iter().map(|(_, area)| &area.work.commands);
         let mut held = opened.lock().unwrap_or_else(PoisonError::into_inner);
         held.retain(|sandbox| {
             let is_in_use = Arc::strong_count(sandbox) > 1;
@@ -193,7 +193,12 @@ impl AreaOpener<'_> {
             }
         }
         drop(held);
-        Ok(Capabilities { workspace, catalogues, clock: Arc::clone(self.roots.clock), opened })
+        Ok(Capabilities {
+            workspace,
+            catalogues: areas,
+            clock: Arc::clone(self.roots.clock),
+            opened,
+        })
     }
 }
 
@@ -254,6 +259,7 @@ impl World for Capabilities {
             connection: own
                 .and_then(|own| own.connection.as_ref())
                 .map(|area| area.connect(call, tool, cancel)),
+            client: Arc::new(NoClient),
             clock: Arc::clone(&self.clock),
             cancel: cancel.clone(),
             settings: own.map(|own| Arc::clone(&own.settings)).unwrap_or_default(),

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use toolcrib_core::{Catalogue, ErrorKind, ToolName};
-use toolcrib_tools::CATALOGUES;
+use toolcrib_tools::catalogues;
 
 /// Replaces our error codes in the statistics of a tool by those of the tool's contract. Statistics of
 /// a catalogue whose contract has no such codes stay as they are.
@@ -54,5 +54,5 @@ fn rename(object: &mut Value, key: &str) {
 
 fn catalogue_of(tool: &ToolName) -> Option<&'static Catalogue> {
     let name = tool.catalogue()?;
-    CATALOGUES.iter().copied().find(|it| it.name == name)
+    catalogues().iter().copied().find(|it| it.name == name)
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use toolcrib_core::policy::Policy;
-use toolcrib_core::{Call, Caller, Principal, SessionId};
+use toolcrib_core::{Call, Caller, NoClient, Principal, SessionId};
 use toolcrib_host::{Sandbox, Workspace};
 use toolcrib_ledger::{GrantFile, StateFolder};
 use toolcrib_runtime::{Approver, Judge, Runtime, World};
@@ -151,6 +151,7 @@ impl Crib {
             ),
             world: Arc::clone(capabilities) as Arc<dyn World>,
             approver,
+            client: Arc::new(NoClient),
             recorder: Arc::clone(&self.recorder),
             clock: Arc::clone(&self.clock),
         })

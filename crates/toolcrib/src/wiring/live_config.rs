@@ -9,7 +9,7 @@ use toolcrib_serve::{
     CONTRACT_CATALOGUE, ChangedValue, ConfigChanged, ConfigError, ConfigErrorKind, LiveConfig,
     SettingsReport, ToolConfig, ToolConfigChange, Wanted,
 };
-use toolcrib_tools::CATALOGUES;
+use toolcrib_tools::catalogues;
 
 use super::live_settings::{ChangedBy, LiveSettings, PreparedSettings, changed_value, lines_of};
 use crate::error::CliError;
@@ -323,7 +323,7 @@ fn wanted_setting(name: &str, value: Value) -> Result<WantedSetting, CliError> {
 
 /// Returns the names of the contract's own tools.
 fn contract_tools() -> Vec<String> {
-    let own = CATALOGUES.iter().filter(|catalogue| catalogue.name == CONTRACT_CATALOGUE);
+    let own = catalogues().iter().filter(|catalogue| catalogue.name == CONTRACT_CATALOGUE);
     let tools = own.flat_map(|catalogue| catalogue.tools.iter());
     tools.map(|tool| tool.declaration().name.to_owned()).collect()
 }

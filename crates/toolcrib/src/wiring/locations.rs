@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use toolcrib_host::{Root, real_place};
 use toolcrib_ledger::StateFolder;
-use toolcrib_tools::CATALOGUES;
+use toolcrib_tools::catalogues;
 
 use super::catalogue;
 use super::options::OpenOptions;
@@ -58,7 +58,7 @@ pub(super) fn own_paths(
     let files = [files.user.as_deref(), Some(files.machine.as_path())];
     let files = files.into_iter().flatten();
     let folders = files.clone().filter_map(Path::parent).chain([state.folder()]);
-    let registered = CATALOGUES.iter().filter_map(|catalogue| catalogue.settings.output_types);
+    let registered = catalogues().iter().filter_map(|catalogue| catalogue.settings.output_types);
     let schemas: Vec<SchemaTable> =
         registered.map(|name| catalogue::schemas(settings, name)).collect();
     let mut own: Vec<PathBuf> = folders.chain(files).map(real_place).collect();

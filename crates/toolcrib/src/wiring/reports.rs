@@ -10,7 +10,7 @@ use toolcrib_ledger::{
     StatsError, ToolStats, comparisons, report,
 };
 use toolcrib_serve::{RebuiltStats, ReportError, ReportKind, Statistics};
-use toolcrib_tools::CATALOGUES;
+use toolcrib_tools::catalogues;
 
 use super::contract_names::{in_contract, is_described, name_in_contract};
 use super::maintenance::RecordMaintenance;
@@ -220,7 +220,7 @@ pub(crate) fn find_tool<'t, T>(
 
 /// Whether some catalogue has a tool of this name.
 fn exists(wanted: &str) -> bool {
-    CATALOGUES.iter().any(|catalogue| {
+    catalogues().iter().any(|catalogue| {
         let name = |tool: &str| ToolName::new(catalogue.name, tool);
         let mut tools = catalogue.tools.iter().map(|tool| tool.declaration().name);
         tools.any(|tool| tool == wanted || name(tool) == wanted)

@@ -8,7 +8,7 @@ use toolcrib_core::command_reading::ReadShell;
 use toolcrib_core::policy::{Layer, ParsedRules, Policy, Rule, Source, later_rules, rules_in};
 use toolcrib_host::Root;
 use toolcrib_ledger::hash_of;
-use toolcrib_tools::CATALOGUES;
+use toolcrib_tools::catalogues;
 
 use super::quota::check_rate;
 use crate::error::{CliError, CliErrorKind};
@@ -173,7 +173,7 @@ pub(super) fn project_rules(root: &Root) -> Result<Option<String>, CliError> {
 fn is_known(name: &str) -> bool {
     let name = ToolName::from(name);
     let (catalogue, tool) = name.parts();
-    CATALOGUES.iter().any(|it| {
+    catalogues().iter().any(|it| {
         let has_tool = it.tools.iter().any(|known| known.declaration().name == tool);
         catalogue.is_none() && it.name == tool
             || has_tool && catalogue.is_none_or(|name| name == it.name)

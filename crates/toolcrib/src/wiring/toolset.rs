@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use toolcrib_core::{ToolName, Toolset};
-use toolcrib_tools::CATALOGUES;
+use toolcrib_tools::catalogues;
 
 use super::catalogue;
 use crate::error::CliError;
@@ -11,9 +11,9 @@ use crate::settings::{SettingKey, Settings, table};
 /// Returns the tools that the settings offer, within the limits that the settings give.
 pub fn toolset(settings: &Settings) -> Result<Toolset, CliError> {
     let mut toolset = if settings.is_set(table::TOOLSET) {
-        Toolset::choose(CATALOGUES, &settings.get(table::TOOLSET))?
+        Toolset::choose(catalogues(), &settings.get(table::TOOLSET))?
     } else {
-        Toolset::everything(CATALOGUES)
+        Toolset::everything(catalogues())
     };
     let is_enabled = settings.get(table::TOOLS_ENABLED);
     toolset.adjust(|offer| is_enabled && catalogue::narrow(settings, offer));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 use toolcrib_core::Toolset;
-use toolcrib_tools::CATALOGUES;
+use toolcrib_tools::catalogues;
 
 use super::clients::{EntryForm, McpClient};
 use crate::cli::{ClientScope, Global};
@@ -53,7 +53,7 @@ impl ServerStart {
         let mut arguments = vec!["mcp".to_owned()];
         if let Some(toolset) = &global.toolset {
             let names: Vec<String> = toolset.split(',').map(|it| it.trim().to_owned()).collect();
-            Toolset::choose(CATALOGUES, &names)?;
+            Toolset::choose(catalogues(), &names)?;
             arguments.extend(["--toolset".to_owned(), names.join(",")]);
         }
         let folder = match scope {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::Deserialize;
 use toolcrib_core::{Limits, ToolName, Toolset};
-use toolcrib_tools::CATALOGUES;
+use toolcrib_tools::catalogues;
 
 use super::client::ServerClient;
 use crate::error::CliError;
@@ -37,7 +37,7 @@ pub(in crate::command) fn toolset(
     };
     let mut offered: HashMap<ToolName, OfferedLimits> =
         names.iter().map(full_name).zip(limits).collect();
-    let mut toolset = Toolset::everything(CATALOGUES);
+    let mut toolset = Toolset::everything(catalogues());
     let unknown = std::cell::RefCell::new(std::mem::take(&mut offered));
     toolset.adjust(|offer| match unknown.borrow_mut().remove(offer.full_name()) {
         Some(OfferedLimits { deadline_ms, output_bytes }) => {
