@@ -5,13 +5,13 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use toolcrib_core::canonical::Digest;
 use toolcrib_core::{Call, CallId};
 
-use crate::once_file::{is_first, read, write_new};
+use crate::once_file::{forget_older, is_first, read, write_new};
 use crate::state::StateFolder;
 
 /// How long a key is remembered.
@@ -64,7 +64,7 @@ impl IdempotencyKeys {
     pub fn take(&self, key: &str, call: &Call) -> io::Result<KeyState> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
         if self.added.fetch_add(1, Ordering::Relaxed).is_multiple_of(ADDS_BETWEEN_SWEEPS) {
-            self.forget_old();
+            forget_older(&self.folder, KEY_TIME);
         }
         let digest = Digest::of(call.tool.as_str(), &call.args).to_string();
         let this = KeyUse { call: call.id.clone(), digest };
@@ -92,18 +92,6 @@ impl IdempotencyKeys {
     fn path(&self, key: &str, call: &Call, kind: &str) -> PathBuf {
         let owner = serde_json::json!([call.caller.principal.name, key]);
         self.folder.join(format!("{}.{kind}", Digest::of("idempotency key", &owner)))
-    }
-
-    fn forget_old(&self) {
-        let is_old = |meta: fs::Metadata| {
-            let age = meta.modified().ok().and_then(|at| SystemTime::now().duration_since(at).ok());
-            age.is_some_and(|age| age > KEY_TIME)
-        };
-        for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
-            if entry.metadata().is_ok_and(is_old) {
-                let _ = fs::remove_file(entry.path());
-            }
-        }
     }
 }
 

@@ -2,20 +2,23 @@
 //! undo reads, and what people allow. Everything lives in the state folder, where no tool can reach it.
 
 mod consent;
+mod detached_calls;
 mod figures;
 mod id;
 mod idempotency;
 mod list_file;
 mod once_file;
+mod process_name;
 mod record;
 mod server_lock;
 mod state;
 mod undo;
 
-pub use consent::approval_store::{Approvals, this_process};
+pub use consent::approval_store::Approvals;
 pub use consent::grants::GrantFile;
 pub use consent::tokens::{StoredToken, TokenError, TokenErrorKind, TokenFile, TokenHash};
 pub use consent::user_quota::{UserLimits, UserQuotaFile};
+pub use detached_calls::{DetachedCall, DetachedCalls, DetachedEnd, DetachedResult, DetachedState};
 pub use figures::baseline::{Spans, comparisons};
 pub use figures::fold::{
     Amount, ErrorFigures, FailedCall, Hour, HourKey, NetworkFigures, ResourceFigures, ToolFigures,
@@ -35,6 +38,7 @@ pub use figures::stats_error::{StatsError, StatsErrorKind};
 pub use figures::tool_stats::{ComparedStats, ResourceStats, ToolStats, WindowStats};
 pub use id::{call_time, new_call_id};
 pub use idempotency::{IdempotencyKeys, KeptReply, KeyState};
+pub use process_name::this_process;
 pub use record::call_story::CallStory;
 pub use record::call_summary::{
     CallSummary, CallerSummary, DecisionSummary, EndSummary, EntrySummary, call_summary,

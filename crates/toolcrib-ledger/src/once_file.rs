@@ -4,6 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -37,4 +38,17 @@ pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> io::Result<T> {
         let why = format!("`{}` cannot be parsed: {err}", path.display());
         io::Error::new(io::ErrorKind::InvalidData, why)
     })
+}
+
+/// Removes the files of a folder that were made longer ago than `time`.
+pub(crate) fn forget_older(folder: &Path, time: Duration) {
+    let is_old = |meta: fs::Metadata| {
+        let age = meta.modified().ok().and_then(|at| SystemTime::now().duration_since(at).ok());
+        age.is_some_and(|age| age > time)
+    };
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.metadata().is_ok_and(is_old) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }

@@ -16,6 +16,7 @@ use toolcrib_core::approval::{
 
 use crate::consent::tokens::TokenFile;
 use crate::once_file::{is_first, read, write_new};
+use crate::process_name::is_running;
 use crate::record::redact::Redactor;
 use crate::state::StateFolder;
 
@@ -165,28 +166,10 @@ impl ApprovalStore for Approvals {
     }
 }
 
-/// Returns the name of this process, which no other process has had: its number and its start time.
-pub fn this_process() -> String {
-    let id = std::process::id();
-    format!("{id} {}", start_time(id).unwrap_or_default())
-}
-
-fn is_running(process: &str) -> bool {
-    let Some((id, start)) = process.split_once(' ') else { return true };
-    id.parse().ok().and_then(start_time).is_some_and(|it| it == start)
-}
-
-/// Returns when a process started, as the kernel tells it.
-fn start_time(id: u32) -> Option<String> {
-    let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-    // The name of a process can contain blanks and brackets.
-    let (_, rest) = stat.rsplit_once(") ")?;
-    rest.split(' ').nth(19).map(str::to_owned)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::process_name::this_process;
     use toolcrib_core::approval::ApprovalQuestion;
 
     #[test]
