@@ -60,7 +60,8 @@ pub use full_outcome::{
     PlannedEdit, ShownChange, TextDifference,
 };
 use operation::Operation;
-pub(crate) use outliving::Outliving;
+pub(crate) use outliving::{Outliving, Panicked};
+pub(crate) use running_calls::RunningCall;
 pub use running_calls::RunningCalls;
 pub use shared_flush::SharedFlush;
 pub use statistics_source::{RebuiltStats, ReportError, ReportKind, Statistics};

@@ -1,10 +1,19 @@
 //! The server of the Model Context Protocol (MCP): the same tools, decisions and record, for clients that speak it. It is
 //! built on the official SDK, rmcp. Only this module uses the SDK, because its API changes often.
 
+#![expect(
+    deprecated,
+    reason = "clients are served whose protocols have log messages, questions to models and folders"
+)]
+
 mod approval_form;
 mod asked_call;
+mod call_client;
+mod call_state;
 mod client_connection;
 mod client_prompt;
+mod client_question;
+mod client_request;
 mod completion;
 mod handler;
 mod http;
@@ -12,9 +21,12 @@ mod line_transport;
 mod list_changes;
 mod progress;
 mod prompts;
+mod resource_updates;
 mod resources;
+mod running_task;
 mod server;
 mod stdio;
+mod tasks;
 mod tool_call;
 mod tool_list;
 

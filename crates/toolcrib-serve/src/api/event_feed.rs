@@ -70,6 +70,29 @@ pub(super) struct EventEnd {
     pub(super) detail: Option<Value>,
 }
 
+/// The ends of calls and of their commands, as they happen.
+pub(crate) struct CallEnds {
+    events: broadcast::Receiver<Arc<RecordedEvent>>,
+}
+
+impl CallEnds {
+    /// Waits for the next one, and returns the id of its call and whose call it is. Returns nothing if there will be none.
+    /// A reader that is far behind misses some.
+    pub(crate) async fn next(&mut self) -> Option<(String, Option<Principal>)> {
+        loop {
+            match self.events.recv().await {
+                Ok(event) if event_name::is_end(&event.event) => {
+                    if let Some(call) = &event.call {
+                        return Some((call.clone(), event.owner.clone()));
+                    }
+                }
+                Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => {}
+                Err(broadcast::error::RecvError::Closed) => return None,
+            }
+        }
+    }
+}
+
 impl EventFeed {
     /// Makes the feed of a state folder.
     pub fn new(state: &StateFolder) -> Arc<Self> {
@@ -114,6 +137,11 @@ impl EventFeed {
             }
         }
         Ok((receiver, last))
+    }
+
+    /// Returns the ends of calls and of their commands, from now on.
+    pub(crate) fn ends(self: &Arc<Self>) -> io::Result<CallEnds> {
+        Ok(CallEnds { events: self.subscribe()?.0 })
     }
 
     /// Tells readers of new lines, for as long as there are readers.

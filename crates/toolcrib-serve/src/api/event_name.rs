@@ -14,3 +14,9 @@ pub(super) fn of(entry: &RecordEntry<'_>) -> String {
     };
     format!("{subject}.{what}")
 }
+
+/// Whether an event of this name is the end of a call, or of a command that a call left running.
+pub(super) fn is_end(name: &str) -> bool {
+    let ended = [EventKind::Ended, EventKind::TaskEnded];
+    name.strip_prefix("call.").is_some_and(|what| ended.iter().any(|kind| kind.as_str() == what))
+}

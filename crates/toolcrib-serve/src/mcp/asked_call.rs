@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use rmcp::model::{
     CallToolResponse, CallToolResult, ContentBlock, ElicitRequest, ElicitResult, InputRequest,
-    InputRequiredResult, InputResponses, SealOptions,
+    InputRequiredResult, InputResponses,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use toolcrib_core::approval::{ApprovalStatus, KeptOutcome, PendingApproval};
-use toolcrib_core::canonical::Digest;
+use toolcrib_core::calling_client::Answers;
 use toolcrib_core::policy::Answer;
 use toolcrib_core::{Call, Cancel};
 use toolcrib_runtime::{
@@ -20,8 +20,9 @@ use toolcrib_runtime::{
 };
 
 use super::approval_form::{FormAnswer, FormQuestion};
+use super::call_state::CallState;
 use super::client_connection::McpHandler;
-use super::tool_call::{kept_result, person_at_client, result_of};
+use super::tool_call::{CallEnd, kept_result, person_at_client};
 use crate::api::PlannedEdit;
 
 /// The name of the one question that a reply asks.
@@ -41,18 +42,12 @@ impl McpHandler {
     pub(super) async fn resume(
         &self,
         call: Call,
-        state: &str,
+        id: &str,
         responses: &InputResponses,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let opened = self.server.seal.open_with(state, &binding(&call));
-        let id = opened.ok().and_then(|id| String::from_utf8(id).ok()).ok_or_else(|| {
-            let message =
-                "`requestState` is not of this call, or is too old; make the call again without it";
-            ErrorData::invalid_params(message, None)
-        })?;
         let answers = &self.server.api.answers;
-        let Ok((pending, status)) = answers.find(&id) else {
+        let Ok((pending, status)) = answers.find(id) else {
             return Ok(told("the question is not known any more; make the call again").into());
         };
         if status != ApprovalStatus::Pending {
@@ -70,24 +65,26 @@ impl McpHandler {
             FormAnswer::Always(wish) => Some(wish),
             FormAnswer::Unclear => return Ok(self.question(&call, &pending).await.into()),
             FormAnswer::No(words) => {
-                if let Err(err) = answers.deny(&id, &by, &words) {
+                if let Err(err) = answers.deny(id, &by, &words) {
                     return Ok(self.refused(&pending, &err).into());
                 }
-                self.server.parked.forget(&id);
+                self.server.parked.forget(id);
                 // The call ends as declined, on the record and in its catalogue's words.
                 let approver = Arc::new(Declined { by: by.name, words });
-                let made = self.run(pending.to_call(), approver, context).await?;
-                return Ok(result_of(&made).into());
+                let end = self.run(pending.to_call(), approver, Answers::new(), context).await?;
+                return self.response(&call, end);
             }
         };
-        match answers.approve(&id, &by, wish) {
+        match answers.approve(id, &by, wish) {
             Ok(Approved::RunsHere(parked)) => {
-                self.server.parked.forget(&id);
-                let made = self.run(parked.call, parked.approver, context).await?;
-                // Without it, somebody who asks later is told that the call runs; the record has the outcome.
-                let _ = answers.store.keep_outcome(&id, &KeptOutcome::from(&made));
-                let _ = answers.store.mark_told(&id);
-                Ok(result_of(&made).into())
+                self.server.parked.forget(id);
+                let end = self.run(parked.call, parked.approver, Answers::new(), context).await?;
+                if let CallEnd::Ended(made) = &end {
+                    // Without it, somebody who asks later is told that the call runs; the record has the outcome.
+                    let _ = answers.store.keep_outcome(id, &KeptOutcome::from(made));
+                }
+                let _ = answers.store.mark_told(id);
+                self.response(&call, end)
             }
             Ok(Approved::RunsElsewhere) => {
                 Ok(told("the call runs elsewhere; make it again to get its outcome").into())
@@ -105,11 +102,9 @@ impl McpHandler {
         let form = self.form(pending, &edits).form();
         let request = InputRequest::Elicitation(ElicitRequest::new(form));
         let left = pending.expires_at.duration_since(self.server.api.answers.clock.now());
-        let options = binding(call);
-        let options = SealOptions::new()
-            .associated_data(&options)
-            .ttl(Duration::try_from(left).unwrap_or_default());
-        let state = self.server.seal.seal_with(pending.id.as_bytes(), &options);
+        let state = CallState::Approval(pending.id.clone());
+        let state =
+            self.server.seal_state(&state, call, Duration::try_from(left).unwrap_or_default());
         let requests = BTreeMap::from([(QUESTION.to_owned(), request)]);
         InputRequiredResult::new(Some(requests), Some(state))
     }
@@ -180,12 +175,6 @@ impl Approver for Declined {
     fn confirmation(&self) -> ConfirmationSource {
         ConfirmationSource::NotNeeded
     }
-}
-
-/// Returns what a state is bound to: who calls, and what is called.
-fn binding(call: &Call) -> Vec<u8> {
-    let digest = Digest::of(call.tool.as_str(), &call.args);
-    format!("{}\n{}\n{digest}", call.caller.principal.name, call.session.0).into_bytes()
 }
 
 fn declined(words: &str) -> String {

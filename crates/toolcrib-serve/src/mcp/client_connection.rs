@@ -1,13 +1,14 @@
 //! One client: who it is, how it is connected, and how far it is trusted.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use rmcp::model::{Implementation, ProtocolVersion};
+use rmcp::model::{Implementation, LoggingLevel, ProtocolVersion};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use toolcrib_core::{Caller, Door, Principal, SessionId};
 
+use super::resource_updates::SubscribedResources;
 use super::server::{ClientTrust, McpServer, TrustedAnswers};
 use crate::api::AccessRight;
 
@@ -21,6 +22,10 @@ pub(super) struct McpHandler {
     pub(super) transport: ClientTransport,
     /// Whether something tells the client of changes.
     pub(super) has_teller: Arc<AtomicBool>,
+    /// What the client wants to be told, in protocols before 2026-07-28.
+    pub(super) least_log_level: Arc<Mutex<LoggingLevel>>,
+    /// The resources that it subscribed to, in protocols before 2026-07-28.
+    pub(super) subscribed: Arc<SubscribedResources>,
 }
 
 /// Who makes a call, and in which session.
@@ -39,6 +44,27 @@ pub(super) enum ClientTransport {
 }
 
 impl McpHandler {
+    pub(super) fn new(server: Arc<McpServer>, transport: ClientTransport) -> Self {
+        let least_log_level = Arc::new(Mutex::new(LoggingLevel::Info));
+        Self {
+            server,
+            transport,
+            has_teller: Arc::default(),
+            least_log_level,
+            subscribed: Arc::default(),
+        }
+    }
+
+    /// Returns the least level of messages that the client wants to be told.
+    pub(super) fn log_level(&self) -> LoggingLevel {
+        *self.least_log_level.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sets the least level of messages that the client wants to be told.
+    pub(super) fn set_log_level(&self, level: LoggingLevel) {
+        *self.least_log_level.lock().unwrap_or_else(PoisonError::into_inner) = level;
+    }
+
     /// Returns who makes a request. What a client calls itself is recorded, and decides nothing.
     pub(super) fn caller(
         &self,

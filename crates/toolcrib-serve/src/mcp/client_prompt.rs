@@ -3,16 +3,13 @@
 use std::sync::Arc;
 
 use rmcp::RoleServer;
-use rmcp::model::{
-    CancelledNotificationParam, ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult,
-    RequestId, ServerRequest,
-};
-use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
-use tokio::runtime::Handle;
+use rmcp::model::{ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult, ServerRequest};
+use rmcp::service::{Peer, ServiceError};
 use toolcrib_core::policy::Answer;
 use toolcrib_runtime::{AnswerFuture, Approver, Preview, Prompt, Question};
 
 use super::approval_form::{FormAnswer, FormQuestion};
+use super::client_request::ask_client;
 use super::server::{McpServer, TrustedAnswers};
 use crate::api::PlannedEdit;
 
@@ -82,35 +79,10 @@ impl ClientPrompt {
     /// Sends the form, and waits for what comes back.
     async fn send(&self, form: ElicitRequestParams) -> Result<ElicitResult, ServiceError> {
         let request = ServerRequest::ElicitRequest(ElicitRequest::new(form));
-        let options = PeerRequestOptions::with_timeout(self.server.config.answer_time);
-        let handle = self.peer.send_request_with_option(request, options).await?;
-        let mut withdrawal =
-            Withdrawal { peer: self.peer.clone(), request: Some(handle.id.clone()) };
-        let result = handle.await_response().await;
-        withdrawal.request = None;
+        let result = ask_client(&self.peer, request, self.server.config.answer_time).await;
         match result? {
             ClientResult::ElicitResult(result) => Ok(result),
             _ => Err(ServiceError::UnexpectedResponse),
         }
-    }
-}
-
-/// Withdraws a request to the client if it is dropped first: somebody answered elsewhere, or the call was cancelled.
-struct Withdrawal {
-    peer: Peer<RoleServer>,
-    request: Option<RequestId>,
-}
-
-impl Drop for Withdrawal {
-    fn drop(&mut self) {
-        let (Some(request), Ok(events)) = (self.request.take(), Handle::try_current()) else {
-            return;
-        };
-        let peer = self.peer.clone();
-        events.spawn(async move {
-            let reason = "the question was answered elsewhere, or the call was cancelled";
-            let notice = CancelledNotificationParam::new(Some(request), Some(reason.to_owned()));
-            let _ = peer.notify_cancelled(notice).await;
-        });
     }
 }

@@ -3,17 +3,18 @@
 use std::sync::atomic::Ordering;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest,
-    CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse, Implementation,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
-    ServerConfig, SubscriptionFilter, Tool,
+    CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams,
+    CompleteResult, CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams,
+    GetPromptResponse, GetTaskParams, GetTaskResult, Implementation, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
+    SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool,
+    UnsubscribeRequestParams, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
-use super::client_connection::McpHandler;
-use super::{prompts, resources};
+use super::client_connection::{McpHandler, is_stateless};
 
 /// What a model is told about all tools together.
 const INSTRUCTIONS: &str = "\
@@ -24,18 +25,28 @@ If a call waits for approval, a person is asked; make the same call again later 
 Long output is cut, and the reply says how to read the rest.";
 
 /// The methods that have parameters.
-const METHODS: [&str; 10] = [
+const METHODS: [&str; 16] = [
     "completion/complete",
     "initialize",
+    "logging/setLevel",
     "prompts/get",
     "prompts/list",
     "resources/list",
     "resources/read",
+    "resources/subscribe",
     "resources/templates/list",
+    "resources/unsubscribe",
     "subscriptions/listen",
+    "tasks/cancel",
+    "tasks/get",
+    "tasks/update",
     "tools/call",
     "tools/list",
 ];
+
+/// The methods that 2026-07-28 does not have any more.
+const REMOVED_METHODS: [&str; 4] =
+    ["initialize", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
 
 impl ServerHandler for McpHandler {
     fn get_info(&self) -> ServerConfig {
@@ -43,8 +54,11 @@ impl ServerHandler for McpHandler {
             .enable_tools()
             .enable_tool_list_changed()
             .enable_resources()
+            .enable_resources_subscribe()
             .enable_prompts()
             .enable_completions()
+            .enable_logging()
+            .enable_tasks()
             .build();
         let mut info = ServerConfig::new(capabilities).with_instructions(INSTRUCTIONS);
         info.server_info = Implementation::new("toolcrib", env!("CARGO_PKG_VERSION"))
@@ -76,7 +90,7 @@ impl ServerHandler for McpHandler {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        Ok(resources::templates())
+        Ok(self.server.resource_templates())
     }
 
     async fn read_resource(
@@ -92,7 +106,7 @@ impl ServerHandler for McpHandler {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        Ok(prompts::list())
+        Ok(self.server.list_prompts())
     }
 
     async fn get_prompt(
@@ -100,7 +114,7 @@ impl ServerHandler for McpHandler {
         request: GetPromptRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        prompts::get(&request).map(Into::into)
+        self.server.get_prompt(&request)
     }
 
     async fn complete(
@@ -111,14 +125,65 @@ impl ServerHandler for McpHandler {
         self.complete_argument(&request, &context).await
     }
 
+    async fn set_level(
+        &self,
+        request: SetLevelRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.set_log_level(request.level);
+        Ok(())
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.subscribe_to(request.uri, &context)
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.unsubscribe_from(&request.uri);
+        Ok(())
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        self.task(&request, &context).await
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.answer_task(request, &context).await
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.end_task(&request, &context).await
+    }
+
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         // The SDK takes a known method whose parameters do not fit for one that it does not know.
         let method = request.method;
-        if METHODS.contains(&method.as_str()) {
+        let is_removed = is_stateless(&context) && REMOVED_METHODS.contains(&method.as_str());
+        if !is_removed && METHODS.contains(&method.as_str()) {
             let message = format!("the parameters of `{method}` do not fit the protocol");
             return Err(ErrorData::invalid_params(message, None));
         }
@@ -134,8 +199,11 @@ impl ServerHandler for McpHandler {
         }
     }
 
-    fn accepted_subscription_filter(&self, _: &SubscriptionFilter) -> Option<SubscriptionFilter> {
-        Some(Self::told_changes())
+    fn accepted_subscription_filter(
+        &self,
+        wanted: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        Some(self.told_changes(wanted))
     }
 
     async fn listen(&self, subscriber: SubscriptionContext) -> Result<(), ErrorData> {

@@ -10,12 +10,16 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Map, Value, json};
+use toolcrib_core::calling_client::Answers;
 use toolcrib_core::command::{Lines, Stream};
+use toolcrib_core::material::ResourceContent;
 use toolcrib_core::{Call, Cancel, ChangeKind, Verdict, counted};
 use toolcrib_ledger::new_call_id;
 use toolcrib_runtime::Nobody;
 
 use super::client_connection::{McpCaller, McpHandler};
+use super::server::McpServer;
+use super::tool_call::CallEnd;
 use crate::api::{FileDifference, LineKind, visible_story};
 use crate::reply::ApiError;
 
@@ -62,8 +66,50 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// Returns the kinds of resources.
-pub(super) fn templates() -> ListResourceTemplatesResult {
+/// Returns the id of the call that a resource is about, if it is about one.
+pub(super) fn call_in(uri: &str) -> Option<&str> {
+    match Wanted::parse(uri)? {
+        Wanted::Story(id) | Wanted::Output(id, _) | Wanted::Difference(id) => Some(id),
+        Wanted::File(_) => None,
+    }
+}
+
+impl McpServer {
+    /// Whether a catalogue has a resource of this address.
+    pub(super) fn has_catalogue_resource(&self, uri: &str) -> bool {
+        self.catalogue_resource(uri).is_some()
+    }
+
+    /// Returns the kinds of resources.
+    pub(super) fn resource_templates(&self) -> ListResourceTemplatesResult {
+        let of_catalogues = self.catalogues().into_iter().flat_map(|it| it.resources);
+        let of_catalogues = of_catalogues.filter(|it| it.is_template()).map(|it| {
+            ResourceTemplate::new(it.uri, it.name)
+                .with_description(it.about)
+                .with_mime_type(it.kind)
+        });
+        let templates = templates().into_iter().chain(of_catalogues).collect();
+        let mut result = ListResourceTemplatesResult::with_all_items(templates);
+        result.ttl_ms = Some(3_600_000);
+        result.cache_scope = Some(CacheScope::Public);
+        result
+    }
+
+    /// Reads a resource of a catalogue, if it is one.
+    fn catalogue_resource(&self, uri: &str) -> Option<ResourceContents> {
+        let catalogues = self.catalogues();
+        let mut resources = catalogues.into_iter().flat_map(|it| it.resources);
+        let (content, kind) = resources.find_map(|it| Some((it.read(uri)?, it.kind)))?;
+        let contents = match content {
+            ResourceContent::Text(text) => ResourceContents::text(text, uri),
+            ResourceContent::Base64(blob) => ResourceContents::blob(blob, uri),
+        };
+        Some(contents.with_mime_type(kind))
+    }
+}
+
+/// Returns the kinds of resources that come with Toolcrib.
+fn templates() -> Vec<ResourceTemplate> {
     let template = |uri: String, name: &str, title: &str, about: &str, kind: &str| {
         ResourceTemplate::new(uri, name)
             .with_title(title)
@@ -71,7 +117,7 @@ pub(super) fn templates() -> ListResourceTemplatesResult {
             .with_mime_type(kind)
     };
     let text = "text/plain";
-    let templates = vec![
+    vec![
         template(
             format!("{CALLS}{{call}}"),
             "call",
@@ -107,11 +153,7 @@ pub(super) fn templates() -> ListResourceTemplatesResult {
             "A text file of the workspace. To read it is a call of its own, decided and recorded.",
             text,
         ),
-    ];
-    let mut result = ListResourceTemplatesResult::with_all_items(templates);
-    result.ttl_ms = Some(3_600_000);
-    result.cache_scope = Some(CacheScope::Public);
-    result
+    ]
 }
 
 impl McpHandler {
@@ -129,7 +171,11 @@ impl McpHandler {
                 .with_description(format!("What the command of {} printed.", task.started))
                 .with_mime_type("text/plain")
         });
-        let mut result = ListResourcesResult::with_all_items(listed.collect());
+        let of_catalogues = self.server.catalogues().into_iter().flat_map(|it| it.resources);
+        let of_catalogues = of_catalogues.filter(|it| !it.is_template()).map(|it| {
+            Resource::new(it.uri, it.name).with_description(it.about).with_mime_type(it.kind)
+        });
+        let mut result = ListResourcesResult::with_all_items(listed.chain(of_catalogues).collect());
         result.ttl_ms = Some(0);
         result.cache_scope = Some(CacheScope::Private);
         Ok(result)
@@ -142,6 +188,9 @@ impl McpHandler {
         context: &RequestContext<RoleServer>,
     ) -> Result<ReadResourceResult, ErrorData> {
         let who = self.caller(context)?;
+        if let Some(contents) = self.server.catalogue_resource(uri) {
+            return Ok(read_result(contents));
+        }
         let wanted = Wanted::parse(uri).ok_or_else(|| {
             let message = format!("no resource `{uri}`; resources/templates/list has the forms");
             ErrorData::resource_not_found(message, Some(json!({"uri": uri})))
@@ -152,11 +201,7 @@ impl McpHandler {
             Wanted::Difference(id) => (self.difference(id, &who).await?, "text/x-diff"),
             Wanted::File(path) => (self.file(path, who, context).await?, "text/plain"),
         };
-        let contents = ResourceContents::text(text, uri).with_mime_type(kind);
-        let mut result = ReadResourceResult::new(vec![contents]);
-        result.ttl_ms = Some(0);
-        result.cache_scope = Some(CacheScope::Private);
-        Ok(result)
+        Ok(read_result(ResourceContents::text(text, uri).with_mime_type(kind)))
     }
 
     async fn story(&self, id: &str, who: &McpCaller) -> Result<String, ErrorData> {
@@ -234,7 +279,11 @@ impl McpHandler {
         let McpCaller { caller, session } = who;
         let args = json!({"path": path});
         let call = Call::new(new_call_id(), session, caller, READ_TOOL.into(), args);
-        let made = self.run(call, Arc::new(Nobody), context).await?;
+        let CallEnd::Ended(made) =
+            self.run(call, Arc::new(Nobody), Answers::new(), context).await?
+        else {
+            return Err(ErrorData::internal_error("the file cannot be read now", None));
+        };
         if made.reply["result"]["truncated"] == true {
             // A client may write back what it read, so a part must not look like the whole.
             let lines = &made.reply["result"]["total_lines"];
@@ -305,6 +354,14 @@ fn percent_decoded(text: &str) -> Option<String> {
         bytes.push((high * 16 + low) as u8);
     }
     String::from_utf8(bytes).ok()
+}
+
+/// Returns a resource that a client must read anew each time.
+fn read_result(contents: ResourceContents) -> ReadResourceResult {
+    let mut result = ReadResourceResult::new(vec![contents]);
+    result.ttl_ms = Some(0);
+    result.cache_scope = Some(CacheScope::Private);
+    result
 }
 
 #[cfg(test)]

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use rmcp::model::RequestStateCodec;
 use tokio_util::sync::CancellationToken;
+use toolcrib_ledger::DetachedCalls;
 use toolcrib_runtime::{Approver, ParkedQuestions, Prompt};
 
+use super::running_task::RunningTasks;
 use crate::api::Api;
 
 /// What an MCP server works with.
@@ -19,6 +21,10 @@ pub struct McpServer {
     pub approver: ApproverSource,
     /// The questions whose answer the caller was not told yet.
     pub parked: ParkedQuestions,
+    /// The calls that go on without their clients, on the disk.
+    pub(super) detached: DetachedCalls,
+    /// Those of them that this process runs.
+    pub(super) tasks: RunningTasks,
     /// Ends the streams of clients over HTTP.
     pub(super) stopping: CancellationToken,
     /// Seals what a client brings back with the answer to a question.
@@ -37,6 +43,8 @@ pub struct McpConfig {
     pub trust: ClientTrust,
     /// How long there is to answer a question in the client.
     pub answer_time: Duration,
+    /// How long a client waits for a command, if it can come back for the outcome.
+    pub task_after: Duration,
 }
 
 /// How far the answers count that a client brings. A client is the program that runs the agent: it could make up an
@@ -71,7 +79,16 @@ impl McpServer {
         parked: ParkedQuestions,
     ) -> Self {
         let seal = RequestStateCodec::new_unchecked(random_key());
-        Self { api, config, approver, parked, stopping: CancellationToken::new(), seal }
+        Self {
+            detached: DetachedCalls::new(&api.state),
+            tasks: RunningTasks::default(),
+            stopping: CancellationToken::new(),
+            api,
+            config,
+            approver,
+            parked,
+            seal,
+        }
     }
 
     /// Ends the streams of clients over HTTP once no call runs. A stream has no end of its own.

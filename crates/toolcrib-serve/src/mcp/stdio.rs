@@ -37,7 +37,7 @@ pub async fn serve_stdio(
 ) -> io::Result<StdioEnd> {
     let api = Arc::clone(&server.api);
     let transport = ClientTransport::Pipes { principal, session };
-    let handler = McpHandler { server, transport, has_teller: Arc::default() };
+    let handler = McpHandler::new(server, transport);
     let stopped = CancellationToken::new();
     let _flags = KeptFlags::keep()?;
     let lines = LineTransport::new(reader()?, writer()?);

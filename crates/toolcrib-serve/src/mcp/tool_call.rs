@@ -1,32 +1,45 @@
 //! `tools/call`: makes a call.
 
-use std::pin::pin;
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, MetaObject,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, InputRequiredResult,
+    MetaObject,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use toolcrib_core::approval::KeptOutcome;
-use toolcrib_core::{Call, CallTrace, Caller, ErrorKind, Outcome, Principal};
+use toolcrib_core::calling_client::{Answers, CallingClient, ClientQuestion, LogLevel};
+use toolcrib_core::toolset::Offer;
+use toolcrib_core::{Call, CallId, CallTrace, Caller, ErrorKind, Outcome, Principal};
 use toolcrib_ledger::new_call_id;
 use toolcrib_runtime::{AnswerFuture, Approver, ConfirmationSource, Prompt, Question, Runtime};
 
+use super::call_client::CallClient;
+use super::call_state::CallState;
 use super::client_connection::{McpHandler, is_stateless};
 use super::client_prompt::ClientPrompt;
+use super::client_question::input_requests;
 use super::progress::CallProgress;
-use super::server::TrustedAnswers;
+use super::running_task::RunningTask;
+use super::server::{McpServer, TrustedAnswers};
+use super::tasks::created;
 use super::tool_list::OfferedTool;
-use crate::api::Outliving;
+use crate::api::{Outliving, Panicked, RunningCall};
 
 /// The key of a reply's metadata that has the id of the call, for the record.
 const CALL_KEY: &str = "dev.toolcrib/call";
 
+/// How long a client has to bring an answer to a question of a tool.
+const LONGEST_ANSWER_TIME: Duration = Duration::from_hours(1);
+
 /// How a person who sits at the client can be asked about a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ClientQuestion {
+enum ApprovalWay {
     /// By a request of the server, while the call waits.
     Request,
     /// By a reply that asks, after which the client makes the call again.
@@ -49,6 +62,16 @@ impl Approver for AskedByReply {
     }
 }
 
+/// How far a call came.
+pub(super) enum CallEnd {
+    /// It has ended.
+    Ended(Outcome),
+    /// It goes on without its client.
+    Task(Arc<RunningTask>),
+    /// The tool asks the client, which has given these answers before.
+    Asks { questions: BTreeMap<String, ClientQuestion>, answers: Answers },
+}
+
 impl McpHandler {
     /// Makes a call. If a person must approve it, they are asked in the client if that is possible.
     pub(super) async fn make_call(
@@ -69,17 +92,26 @@ impl McpHandler {
                 args,
             )
         };
-        let question = self.client_question(&tool, &context);
+        let question = self.approval_way(&tool, &context);
+        let mut answers = Answers::new();
         if let Some(state) = &request.request_state {
-            if question != ClientQuestion::Reply {
-                let message =
-                    "answers of this client do not count; make the call without `requestState`";
-                return Err(ErrorData::invalid_params(message, None));
-            }
             let responses = request.input_responses.unwrap_or_default();
-            return self.resume(call, state, &responses, &context).await;
+            match self.server.open_state(state, &call)? {
+                CallState::Approval(_) if question != ApprovalWay::Reply => {
+                    let message =
+                        "answers of this client do not count; make the call without `requestState`";
+                    return Err(ErrorData::invalid_params(message, None));
+                }
+                CallState::Approval(id) => {
+                    return self.resume(call, &id, &responses, &context).await;
+                }
+                CallState::Answers(before) => {
+                    answers = before;
+                    answers.extend(responses);
+                }
+            }
         }
-        let prompt = (question == ClientQuestion::Request).then(|| {
+        let prompt = (question == ApprovalWay::Request).then(|| {
             let prompt = ClientPrompt {
                 server: Arc::clone(&self.server),
                 peer: context.peer.clone(),
@@ -89,75 +121,163 @@ impl McpHandler {
             Arc::new(prompt) as Arc<dyn Prompt>
         });
         let mut approver = (self.server.approver)(prompt);
-        if question == ClientQuestion::Reply {
+        if question == ApprovalWay::Reply {
             approver = Arc::new(AskedByReply(approver));
         }
         let asked = call.clone();
-        let made = self.run(call, approver, &context).await?;
-        if question == ClientQuestion::Reply
-            && let Some(id) = parked_id(&made)
+        let end = self.run(call, approver, answers, &context).await?;
+        if question == ApprovalWay::Reply
+            && let CallEnd::Ended(made) = &end
+            && let Some(id) = parked_id(made)
             && let Some(reply) = self.ask_by_reply(&asked, id).await
         {
             return Ok(reply.into());
         }
-        Ok(result_of(&made).into())
+        self.response(&asked, end)
     }
 
-    /// Runs a call to its end, or until the client cancels it.
+    /// Returns what a client gets when its call has come to an end, for now or for good.
+    pub(super) fn response(
+        &self,
+        call: &Call,
+        end: CallEnd,
+    ) -> Result<CallToolResponse, ErrorData> {
+        Ok(match end {
+            CallEnd::Ended(made) => self.server.result_of(&made).into(),
+            CallEnd::Task(task) => created(&task).into(),
+            CallEnd::Asks { questions, answers } => {
+                let state = CallState::Answers(answers);
+                let state = self.server.seal_state(&state, call, LONGEST_ANSWER_TIME);
+                InputRequiredResult::new(Some(input_requests(questions)?), Some(state)).into()
+            }
+        })
+    }
+
+    /// Runs a call to its end, until the client cancels it, until the tool asks the client, or until it goes on without the
+    /// client.
     pub(super) async fn run(
         &self,
         call: Call,
         approver: Arc<dyn Approver>,
+        answers: Answers,
         context: &RequestContext<RoleServer>,
-    ) -> Result<Outcome, ErrorData> {
+    ) -> Result<CallEnd, ErrorData> {
         let api = &self.server.api;
-        let runtime = Runtime { approver, ..api.runtime.current().as_ref().clone() };
         let id = call.id.clone();
         let progress = CallProgress::wanted(api, &id, context);
         let running = api.running.start(&id, &call.caller.principal);
         let cancel = running.cancel();
-        let _cancel_guard = running.cancel_on_drop();
+        let cancel_guard = running.cancel_on_drop();
+        let client = Arc::new(CallClient::new(self, &call, cancel.clone(), answers, context));
+        let current = api.runtime.current();
+        let may_detach = client.knows_tasks() && runs_commands(&current, &call);
+        let runtime =
+            Runtime { approver, client: Arc::clone(&client) as _, ..current.as_ref().clone() };
         // A call whose client went away ends and is recorded as any other.
-        let mut made = pin!(Outliving::new(async move {
+        let mut made = Outliving::new(async move {
             let made = runtime.call(call, running.cancel()).await;
-            drop(running);
-            made
-        }));
+            (made, running)
+        });
         let telling = async {
             match progress {
                 Some(progress) => progress.tell().await,
                 None => std::future::pending().await,
             }
         };
-        let made = tokio::select! {
-            made = &mut made => made,
-            () = telling => made.await,
+        let task = tokio::select! {
+            made = &mut made => return self.ended(&client, made, &id).await,
+            task = client.detached() => task,
+            task = detached_later(&client, self.server.config.task_after), if may_detach => task,
+            () = telling => return self.ended(&client, made.await, &id).await,
             () = context.ct.cancelled() => {
                 cancel.cancel();
-                made.await
+                return self.ended(&client, made.await, &id).await;
             }
         };
-        made.map_err(|_| {
-            let message =
-                format!("the call {id} ended without an outcome; see `toolcrib audit show {id}`");
-            ErrorData::internal_error(message, None)
-        })
+        let (server, finished) = (Arc::clone(&self.server), Arc::clone(&task));
+        tokio::spawn(async move {
+            let (made, running) = match made.await {
+                Ok((made, running)) => (Ok(made), Some(running)),
+                Err(_) => (Err(no_outcome(&id)), None),
+            };
+            server.end_of_task(&finished, made).await;
+            // Whoever stops the process waits until the end is written.
+            drop((running, cancel_guard));
+        });
+        Ok(CallEnd::Task(task))
+    }
+
+    /// Returns how a call ended that its client waited for.
+    async fn ended(
+        &self,
+        client: &CallClient,
+        made: Result<(Outcome, RunningCall), Panicked>,
+        id: &CallId,
+    ) -> Result<CallEnd, ErrorData> {
+        let (made, _) = made.map_err(|_| ErrorData::internal_error(no_outcome(id), None))?;
+        if let Some(error) = client.lacking() {
+            return Err(error);
+        }
+        if made.error.as_ref().is_some_and(|err| err.kind == ErrorKind::InputNeeded) {
+            let (questions, answers) = (client.asked(), client.given().clone());
+            return Ok(CallEnd::Asks { questions, answers });
+        }
+        log_end(client, &made).await;
+        Ok(CallEnd::Ended(made))
     }
 
     /// Returns how a person can be asked about calls of this tool.
-    fn client_question(
+    fn approval_way(
         &self,
         tool: &OfferedTool,
         context: &RequestContext<RoleServer>,
-    ) -> ClientQuestion {
+    ) -> ApprovalWay {
         let trust = self.trust();
         let tier = tool.offer.tool.declaration().tier.number();
         if trust.answers == TrustedAnswers::None || tier > trust.highest_tier || !has_forms(context)
         {
-            return ClientQuestion::None;
+            return ApprovalWay::None;
         }
-        if is_stateless(context) { ClientQuestion::Reply } else { ClientQuestion::Request }
+        if is_stateless(context) { ApprovalWay::Reply } else { ApprovalWay::Request }
     }
+}
+
+/// Lets a call go on without its client after a time, and returns the task that it is then.
+async fn detached_later(client: &CallClient, time: Duration) -> Arc<RunningTask> {
+    tokio::time::sleep(time).await;
+    if client.let_go().await.is_err() {
+        // The client waits, as others do.
+        return std::future::pending().await;
+    }
+    client.detached().await
+}
+
+/// Whether a call runs a command, which may take long.
+fn runs_commands(runtime: &Runtime, call: &Call) -> bool {
+    runtime.toolset.find(&call.tool).is_ok_and(Offer::runs_commands)
+}
+
+/// Tells the client how a call ended, if it wants to know.
+async fn log_end(client: &CallClient, made: &Outcome) {
+    let (level, message) = match &made.error {
+        None => (LogLevel::Debug, format!("ended after {} ms", made.elapsed.as_millis())),
+        Some(err) => {
+            let level = match err.kind {
+                ErrorKind::Refused | ErrorKind::Declined | ErrorKind::ApprovalNeeded => {
+                    LogLevel::Notice
+                }
+                ErrorKind::Bug | ErrorKind::Unrecorded => LogLevel::Error,
+                _ => LogLevel::Debug,
+            };
+            (level, err.to_string())
+        }
+    };
+    // Nobody waits for it.
+    let _ = client.log(level, message).await;
+}
+
+fn no_outcome(id: &CallId) -> String {
+    format!("the call {id} ended without an outcome; see `toolcrib audit show {id}`")
 }
 
 /// Returns who answers a question in the client: the person at the client of this caller, as far as is known.
@@ -186,15 +306,23 @@ fn parked_id(made: &Outcome) -> Option<&str> {
     error.context.get("approval_id")?.as_str()
 }
 
-/// Returns the outcome of a call as clients get it: the catalogue's reply, as text and as structured content.
-pub(super) fn result_of(made: &Outcome) -> CallToolResult {
-    let content = vec![ContentBlock::text(made.text.clone())];
-    let result = if made.error.is_some() {
-        CallToolResult::error(content)
-    } else {
-        CallToolResult::success(content)
-    };
-    with_call(result, &made.reply, &made.call.0)
+impl McpServer {
+    /// Returns the outcome of a call as clients get it: the catalogue's reply, as text and as structured content.
+    pub(super) fn result_of(&self, made: &Outcome) -> CallToolResult {
+        let catalogue = self.api.runtime.current().toolset.catalogue(&made.tool);
+        let blocks = catalogue.and_then(|catalogue| (catalogue.content)(&made.reply));
+        // The tool is the operator's own, and a block that does not fit the protocol is shown as text.
+        let blocks = blocks.and_then(|blocks| Vec::<ContentBlock>::deserialize(blocks).ok());
+        let is_text = blocks.is_none();
+        let content = blocks.unwrap_or_else(|| vec![ContentBlock::text(made.text.clone())]);
+        let result = if made.error.is_some() {
+            CallToolResult::error(content)
+        } else {
+            CallToolResult::success(content)
+        };
+        let reply = if is_text { &made.reply } else { &Value::Null };
+        with_call(result, reply, &made.call.0)
+    }
 }
 
 /// Returns the outcome of a call that waited for an answer.

@@ -2,6 +2,7 @@
 
 use rmcp::ErrorData;
 use rmcp::model::{CacheScope, ListToolsResult, PaginatedRequestParams, Tool};
+use toolcrib_core::Catalogue;
 use toolcrib_core::nearest::{either, nearest};
 use toolcrib_core::toolset::Offer;
 use toolcrib_runtime::dialect::{Dialect, Names, declare};
@@ -47,6 +48,18 @@ impl McpServer {
             OfferedTool { name, offer: offer.clone(), names }
         });
         named.collect()
+    }
+
+    /// Returns the catalogues of the tools on offer.
+    pub(super) fn catalogues(&self) -> Vec<&'static Catalogue> {
+        let mut catalogues: Vec<&'static Catalogue> = Vec::new();
+        for tool in self.offered() {
+            let catalogue = tool.offer.catalogue;
+            if !catalogues.iter().any(|known| known.name == catalogue.name) {
+                catalogues.push(catalogue);
+            }
+        }
+        catalogues
     }
 
     /// Returns one page of the tools on offer.

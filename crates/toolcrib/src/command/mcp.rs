@@ -20,7 +20,7 @@ use toolcrib_ledger::TokenFile;
 use toolcrib_serve::{
     Api, ClientTrust, McpConfig, McpServer, Observer, StdioEnd, TrustedAnswers, serve_stdio,
 };
-use toolcrib_tools::CATALOGUES;
+use toolcrib_tools::catalogues;
 
 use super::api::{OpenedApi, QuestionQueue, QuestionTimes, open_api};
 use super::event_loop::{block_on, interrupted};
@@ -73,7 +73,7 @@ fn serve(global: &Global, terminal: Terminal) -> Result<Exit, CliError> {
 /// Refuses settings that offer clients what does not exist. Two tools may share a name here.
 pub(super) fn check_toolset(settings: &Settings) -> Result<(), CliError> {
     for choice in settings.get(table::MCP_TOOLSET) {
-        Toolset::choose(CATALOGUES, &[choice]).map_err(|err| {
+        Toolset::choose(catalogues(), &[choice]).map_err(|err| {
             let name = table::MCP_TOOLSET.setting.name;
             CliError::new(CliErrorKind::Settings, format!("`{name}`: {err}"))
         })?;
@@ -99,6 +99,7 @@ pub(super) fn server(api: &Arc<Api>, queue: &QuestionQueue, settings: &Settings)
             over_http: settings.get(table::MCP_APPROVE_OVER_HTTP),
         },
         answer_time: settings.get(table::POLICY_APPROVAL_SECONDS),
+        task_after: settings.get(table::MCP_TASK_SECONDS),
     };
     let parked = queue.parked.clone();
     let (queue, times) = (queue.clone(), QuestionTimes::from(settings));

@@ -204,6 +204,9 @@ settings_table! {
     /// Whether answers of MCP clients count over HTTP, where the agent and the person who answers have the same token.
     MCP_APPROVE_OVER_HTTP: bool = switch("mcp.approve_over_http", "off").project(Stricter).at_start();
 
+    /// How long an MCP client waits for a command. One that knows tasks is then told to come back for the outcome.
+    MCP_TASK_SECONDS: Duration = seconds("mcp.task_seconds", 10, (0, 86_400)).at_start();
+
     /// What the server writes to stderr: `error`, `warn` and more, `info` and more, or `debug` for all.
     LOG_LEVEL: LogLevel = choice("log.level", &["error", "warn", "info", "debug"], "info", log_level).at_start();
 

@@ -1,0 +1,252 @@
+//! `tasks/get`, `tasks/update` and `tasks/cancel`: how a call stands that goes on without its client. Commands in the
+//! background are such tasks too.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use rmcp::model::{
+    CallToolResult, CancelTaskParams, ContentBlock, CreateTaskResult, DetailedTask, ErrorCode,
+    GetTaskParams, GetTaskResult, JsonObject, Task, TaskPayload, TaskStatus, UpdateTaskParams,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer};
+use serde_json::{Value, json};
+use toolcrib_core::command::{Lines, Stream};
+use toolcrib_core::{Caller, ErrorKind, Outcome, Role};
+use toolcrib_ledger::{DetachedCall, DetachedCalls, DetachedEnd, DetachedResult, DetachedState};
+
+use super::client_connection::McpHandler;
+use super::client_question::input_requests;
+use super::running_task::RunningTask;
+use super::server::McpServer;
+use crate::api::{TaskState, TaskSummary};
+
+/// How often a client should look how a task stands, in milliseconds.
+const POLL_MS: u64 = 1000;
+
+/// The most bytes of the output of a command in the background.
+const MOST_BYTES: usize = 64 << 10;
+
+impl McpHandler {
+    /// Says how a task stands.
+    pub(super) async fn task(
+        &self,
+        request: &GetTaskParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        let who = self.caller(context)?;
+        let id = &request.task_id;
+        match self.server.find_task(id, &who.caller).await? {
+            Some(FoundTask::Running(task)) => running(&task).map(GetTaskResult::new),
+            Some(FoundTask::Known(call, state)) => Ok(GetTaskResult::new(known(&call, state))),
+            Some(FoundTask::Command(command)) => self.server.command_task(command).await,
+            None => Err(unknown(id)),
+        }
+    }
+
+    /// Takes answers to what a task asks.
+    pub(super) async fn answer_task(
+        &self,
+        request: UpdateTaskParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let who = self.caller(context)?;
+        match self.server.find_task(&request.task_id, &who.caller).await? {
+            Some(FoundTask::Running(task)) => {
+                task.answer(request.input_responses, self.server.api.answers.clock.now());
+                Ok(())
+            }
+            // It asks nothing.
+            Some(FoundTask::Known(..) | FoundTask::Command(_)) => Ok(()),
+            None => Err(unknown(&request.task_id)),
+        }
+    }
+
+    /// Cancels a task, if it still runs.
+    pub(super) async fn end_task(
+        &self,
+        request: &CancelTaskParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let who = self.caller(context)?;
+        match self.server.find_task(&request.task_id, &who.caller).await? {
+            Some(FoundTask::Running(task)) => task.cancel.cancel(),
+            Some(FoundTask::Known(..)) => {}
+            Some(FoundTask::Command(command)) => {
+                let backend = Arc::clone(&self.server.api.ports.backend);
+                let killed = tokio::task::spawn_blocking(move || backend.kill_task(&command.id));
+                if let Ok(Err(err)) = killed.await {
+                    let message = format!("the command cannot be ended: {err}");
+                    return Err(ErrorData::internal_error(message, None));
+                }
+            }
+            None => return Err(unknown(&request.task_id)),
+        }
+        Ok(())
+    }
+}
+
+/// A task that a client asks about.
+enum FoundTask {
+    /// It runs in this process.
+    Running(Arc<RunningTask>),
+    /// It runs in another process, or has ended.
+    Known(DetachedCall, DetachedState),
+    /// It is a command in the background.
+    Command(TaskSummary),
+}
+
+impl McpServer {
+    async fn find_task(
+        self: &Arc<Self>,
+        id: &str,
+        caller: &Arc<Caller>,
+    ) -> Result<Option<FoundTask>, ErrorData> {
+        let is_visible = |call: &DetachedCall| {
+            caller.principal.role == Role::Admin || call.principal == caller.principal.name
+        };
+        if let Some(task) = self.tasks.find(id) {
+            return Ok(Some(FoundTask::Running(task))
+                .filter(|_| self.tasks.find(id).is_some_and(|task| is_visible(&task.call))));
+        }
+        let (server, wanted) = (Arc::clone(self), id.to_owned());
+        let found = tokio::task::spawn_blocking(move || server.detached.find(&wanted)).await;
+        let found = found.map_err(|err| std::io::Error::other(err.to_string())).and_then(|it| it);
+        let found = found.map_err(|err| {
+            ErrorData::internal_error(format!("the task cannot be read: {err}"), None)
+        })?;
+        if let Some((call, state)) = found {
+            return Ok(is_visible(&call).then_some(FoundTask::Known(call, state)));
+        }
+        let commands = self
+            .api
+            .visible_tasks(caller)
+            .await
+            .map_err(|err| ErrorData::internal_error(err.message().to_owned(), None))?;
+        Ok(commands.into_iter().find(|command| command.id == id).map(FoundTask::Command))
+    }
+
+    /// Keeps how a task ended, for the client that comes back.
+    pub(super) async fn end_of_task(
+        self: Arc<Self>,
+        task: &RunningTask,
+        made: Result<Outcome, String>,
+    ) {
+        let end =
+            DetachedEnd { at: self.api.answers.clock.now(), result: self.detached_result(made) };
+        let (server, id, kept) = (Arc::clone(&self), task.call.id.clone(), end.clone());
+        let written = tokio::task::spawn_blocking(move || server.detached.end(&id, &kept)).await;
+        match written {
+            Ok(Ok(())) => self.tasks.remove(&task.call.id),
+            // The client is still told, as long as this process lives.
+            Ok(Err(_)) | Err(_) => task.keep_end(end),
+        }
+    }
+
+    /// Returns what is kept of the outcome of a task. A defect of a tool is not a result of it.
+    fn detached_result(&self, made: Result<Outcome, String>) -> DetachedResult {
+        match made {
+            Err(message) => DetachedResult::Failed(message),
+            Ok(made) => match made.error.as_ref().map(|err| err.kind) {
+                Some(ErrorKind::Cancelled) => DetachedResult::Cancelled,
+                Some(ErrorKind::Bug) => DetachedResult::Failed(made.text),
+                _ => {
+                    let result = serde_json::to_value(self.result_of(&made));
+                    DetachedResult::Completed(result.unwrap_or_default())
+                }
+            },
+        }
+    }
+
+    /// Returns a command in the background as a task.
+    async fn command_task(
+        self: &Arc<Self>,
+        command: TaskSummary,
+    ) -> Result<GetTaskResult, ErrorData> {
+        let started = command.started.clone();
+        let task = Task::new(command.id.clone(), TaskStatus::Working, started.clone(), started)
+            .with_poll_interval_ms(POLL_MS)
+            .with_status_message(self.api.redactor.clean(&command.command).into_owned());
+        if command.status == TaskState::Running {
+            return Ok(GetTaskResult::new(DetailedTask::new(task, TaskPayload::Working)));
+        }
+        let (backend, call) = (Arc::clone(&self.api.ports.backend), command.id.clone());
+        let lines = Lines { from: 1, count: u64::MAX, most: MOST_BYTES };
+        let read = move || backend.output(&call, Stream::Stdout, lines);
+        let text = match tokio::task::spawn_blocking(read).await {
+            Ok(Ok(excerpt)) => excerpt.text,
+            Ok(Err(_)) | Err(_) => String::new(),
+        };
+        let summary = serde_json::to_value(&command).unwrap_or_default();
+        let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+        result.structured_content = Some(summary);
+        let payload = TaskPayload::Completed { result: object(serde_json::to_value(result)) };
+        Ok(GetTaskResult::new(DetailedTask::new(task, payload)))
+    }
+}
+
+/// Returns the reply that tells a client to come back.
+pub(super) fn created(task: &RunningTask) -> CreateTaskResult {
+    CreateTaskResult::new(described(&task.call, task.updated()))
+}
+
+/// Returns how a task stands that runs in this process.
+fn running(task: &RunningTask) -> Result<DetailedTask, ErrorData> {
+    if let Some(end) = task.kept_end() {
+        return Ok(known(&task.call, DetachedState::Ended(end)));
+    }
+    let pending = task.pending();
+    let payload = if pending.is_empty() {
+        TaskPayload::Working
+    } else {
+        TaskPayload::InputRequired { input_requests: input_requests(pending)? }
+    };
+    Ok(DetailedTask::new(described(&task.call, task.updated()), payload))
+}
+
+/// Returns how a task stands that this process does not run.
+fn known(call: &DetachedCall, state: DetachedState) -> DetailedTask {
+    let (at, payload) = match state {
+        DetachedState::Running => (call.at, TaskPayload::Working),
+        DetachedState::Ended(end) => (end.at, payload_of(end.result)),
+        DetachedState::Lost => {
+            let id = &call.id;
+            let message = format!(
+                "the process that ran the call is gone; `toolcrib audit show {id}` has what is known"
+            );
+            (call.at, payload_of(DetachedResult::Failed(message)))
+        }
+    };
+    DetailedTask::new(described(call, at), payload)
+}
+
+fn described(call: &DetachedCall, updated: Timestamp) -> Task {
+    let kept = u64::try_from(DetachedCalls::KEPT_TIME.as_millis()).unwrap_or(u64::MAX);
+    Task::new(call.id.clone(), TaskStatus::Working, call.at.to_string(), updated.to_string())
+        .with_ttl_ms(kept)
+        .with_poll_interval_ms(POLL_MS)
+        .with_status_message(call.tool.clone())
+}
+
+fn payload_of(result: DetachedResult) -> TaskPayload {
+    match result {
+        DetachedResult::Completed(result) => TaskPayload::Completed { result: object(Ok(result)) },
+        DetachedResult::Cancelled => TaskPayload::Cancelled,
+        DetachedResult::Failed(message) => {
+            let error = json!({"code": ErrorCode::INTERNAL_ERROR.0, "message": message});
+            TaskPayload::Failed { error: object(Ok(error)) }
+        }
+    }
+}
+
+fn object(value: Result<Value, serde_json::Error>) -> JsonObject {
+    match value {
+        Ok(Value::Object(object)) => object,
+        _ => JsonObject::new(),
+    }
+}
+
+fn unknown(id: &str) -> ErrorData {
+    let shown: String = id.chars().take(64).collect();
+    ErrorData::invalid_params(format!("no task `{shown}` of this caller is known"), None)
+}
