@@ -41,7 +41,7 @@ pub fn plan() -> Vec<String> {
     } else {
         format!("installs with apt-get, because they are missing: {}", missing.join(", "))
     };
-    vec![packages, RIPGREP.plan(), SCHEMATHESIS.plan(), MCP_CLIENT.plan()]
+    vec![packages, RIPGREP.plan(), SCHEMATHESIS.plan(), MCP_CLIENT.plan(), NPM_CLIENTS.plan()]
 }
 
 /// Returns the folder of the builds.
@@ -65,7 +65,8 @@ pub fn install() -> Result<(), Box<dyn Error>> {
     }
     RIPGREP.install()?;
     SCHEMATHESIS.install()?;
-    MCP_CLIENT.install()
+    MCP_CLIENT.install()?;
+    NPM_CLIENTS.install()
 }
 
 /// A package of Python that tests use.
@@ -122,6 +123,71 @@ impl PythonPackage {
         } else {
             Err(format!("{name} {version} could not be installed: see above").into())
         }
+    }
+}
+
+/// Packages of npm that tests use, from the registry that the machine's npm is set up for.
+struct NpmPackages {
+    /// Has their versions.
+    manifest: &'static str,
+    /// Has the SHA-512 of each of them, and of all that they need.
+    lock: &'static str,
+    what_for: &'static str,
+}
+
+/// Clients of MCP, and the Node.js that runs them: the system's is often too old.
+const NPM_CLIENTS: NpmPackages = NpmPackages {
+    manifest: include_str!("../npm/package.json"),
+    lock: include_str!("../npm/package-lock.json"),
+    what_for: "test the MCP server",
+};
+
+impl NpmPackages {
+    fn folder() -> PathBuf {
+        tools_folder().join("npm")
+    }
+
+    /// Returns the file that says what is installed. It is written last.
+    fn stamp() -> PathBuf {
+        Self::folder().join("installed.json")
+    }
+
+    fn plan(&self) -> String {
+        let what = if self.is_there() { "has" } else { "installs (about 1 GB)" };
+        let names = self.names().join(", ");
+        format!("{what} {names}, which {}, in {}", self.what_for, Self::folder().display())
+    }
+
+    fn names(&self) -> Vec<String> {
+        let manifest: serde_json::Value = serde_json::from_str(self.manifest).unwrap_or_default();
+        let packages = manifest["dependencies"].as_object().into_iter().flatten();
+        packages
+            .map(|(name, version)| format!("{name} {}", version.as_str().unwrap_or_default()))
+            .collect()
+    }
+
+    fn is_there(&self) -> bool {
+        std::fs::read_to_string(Self::stamp()).is_ok_and(|installed| installed == self.lock)
+    }
+
+    /// Installs the packages beside the builds. None of their own programs runs meanwhile.
+    fn install(&self) -> Result<(), Box<dyn Error>> {
+        if self.is_there() {
+            return Ok(());
+        }
+        let folder = Self::folder();
+        println!("==> installing {} into {}", self.names().join(", "), folder.display());
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder)?;
+        std::fs::write(folder.join("package.json"), self.manifest)?;
+        std::fs::write(folder.join("package-lock.json"), self.lock)?;
+        let quiet = ["--no-audit", "--no-fund", "--loglevel=error"];
+        let mut npm = Command::new("npm");
+        npm.args(["ci", "--ignore-scripts"]).args(quiet).current_dir(&folder).stdout(Stdio::null());
+        if !npm.status()?.success() {
+            return Err("the clients of MCP could not be installed: see above".into());
+        }
+        Ok(std::fs::write(Self::stamp(), self.lock)?)
     }
 }
 

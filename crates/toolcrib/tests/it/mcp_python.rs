@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use crate::client_scenario::Scenario;
 use crate::running_server::RunningServer;
 use crate::scratch::Scratch;
 
@@ -31,14 +32,26 @@ fn run(scratch: &Scratch, words: &[&str]) {
     assert!(said.ends_with("all done\n"), "{said}");
 }
 
-#[test]
-fn the_python_client_lists_calls_follows_cancels_and_answers() {
+/// Lets the client play a scenario over pipes and over HTTP.
+#[track_caller]
+fn play(scenario: Scenario) {
     for mode in ["legacy", "auto"] {
         let scratch = Scratch::new();
-        run(&scratch, &[mode, "pipes", env!("CARGO_BIN_EXE_toolcrib")]);
-        let words = ["-c", "mcp.approve_over_http=on"];
-        let server = RunningServer::start_with(&scratch, &words);
+        scenario.prepare(&scratch);
+        let words = [mode, scenario.name(), env!("CARGO_BIN_EXE_toolcrib")];
+        run(&scratch, &words);
+        let server = RunningServer::start(&scratch);
         let url = format!("http://{}/mcp", server.address);
-        run(&scratch, &[mode, "http", &url, &server.token("agent")]);
+        run(&scratch, &[&words[..], &[&url, &server.token("agent")]].concat());
     }
+}
+
+#[test]
+fn the_python_client_lists_calls_follows_cancels_and_answers() {
+    play(Scenario::Use);
+}
+
+#[test]
+fn a_late_answer_in_the_python_client_does_not_count() {
+    play(Scenario::Expire);
 }
