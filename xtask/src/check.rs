@@ -49,6 +49,8 @@ pub fn all() -> Result<(), Box<dyn Error>> {
     }
     tools::install()?;
     lint()?;
+    announce("building the example that the conformance suite of MCP tries");
+    cargo(&["build", "--workspace", "--examples"])?;
     test(&["--workspace", "--lib", "--bins", "--tests"], &scratch)
 }
 

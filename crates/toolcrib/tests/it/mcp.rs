@@ -278,7 +278,7 @@ fn bad_messages_are_answered_and_the_next_one_is_served() {
 }
 
 /// Whether a process is `sleep SECONDS`.
-fn sleeps(seconds: &str) -> bool {
+pub(crate) fn sleeps(seconds: &str) -> bool {
     let line = format!("sleep\0{seconds}\0");
     let is_it = |process: std::fs::DirEntry| {
         std::fs::read(process.path().join("cmdline")).is_ok_and(|it| it == line.as_bytes())
@@ -370,17 +370,30 @@ fn a_client_is_told_when_the_tools_change() {
 
 /// Sends one message of the stateless protocol over HTTP.
 fn post(server: &RunningServer<'_>, token: &str, name: &str, args: &Value) -> (u16, Value) {
-    let body = json!({
-        "jsonrpc": "2.0", "id": 1, "method": "tools/call",
-        "params": {"name": name, "arguments": args, "_meta": {
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientCapabilities": with_forms(),
-            "io.modelcontextprotocol/clientInfo": {"name": "test-client", "version": "1"},
-        }},
+    let params = json!({"name": name, "arguments": args});
+    post_rpc(server, token, "tools/call", params, &with_forms())
+}
+
+/// Sends a request of 2026-07-28 over HTTP.
+pub(crate) fn post_rpc(
+    server: &RunningServer<'_>,
+    token: &str,
+    method: &str,
+    mut params: Value,
+    capabilities: &Value,
+) -> (u16, Value) {
+    let name = params.get("name").or(params.get("taskId")).cloned().unwrap_or_default();
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": capabilities,
+        "io.modelcontextprotocol/clientInfo": {"name": "test-client", "version": "1"},
     });
     let headers = format!(
-        "Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {name}\r\n"
+        "Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\n\
+         Mcp-Method: {method}\r\nMcp-Name: {}\r\n",
+        name.as_str().unwrap_or_default(),
     );
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
     server.send(token, "POST", "/mcp", &headers, &body.to_string())
 }
 

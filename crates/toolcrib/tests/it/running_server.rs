@@ -134,7 +134,7 @@ impl Drop for RunningServer<'_> {
 }
 
 /// Waits until something is so.
-pub(crate) fn wait_until(is_so: impl Fn() -> bool) {
+pub(crate) fn wait_until(mut is_so: impl FnMut() -> bool) {
     while !is_so() {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
