@@ -17,10 +17,19 @@ pub struct PromptTemplate {
     pub about: &'static str,
     /// What it is filled in with.
     pub arguments: &'static [PromptField],
-    /// What the person is asked before, if anything: the name of the question, and the question.
-    pub question: Option<(&'static str, fn() -> ClientQuestion)>,
+    /// What the person is asked before, if anything.
+    pub question: Option<PromptQuestion>,
     /// Returns its messages, each with a `role` and a `content` block of MCP.
     pub messages: fn(&BTreeMap<&'static str, String>, &Answers) -> Value,
+}
+
+/// What a person is asked before they get a prompt.
+#[derive(Debug)]
+pub struct PromptQuestion {
+    /// The name of the question.
+    pub name: &'static str,
+    /// Returns the question.
+    pub question: fn() -> ClientQuestion,
 }
 
 /// An argument of a prompt.

@@ -81,7 +81,7 @@ impl McpHandler {
                 let end = self.run(parked.call, parked.approver, Answers::new(), context).await?;
                 if let CallEnd::Ended(made) = &end {
                     // Without it, somebody who asks later is told that the call runs; the record has the outcome.
-                    let _ = answers.store.keep_outcome(id, &KeptOutcome::from(made));
+                    let _ = answers.store.keep_outcome(id, &KeptOutcome::from(&**made));
                 }
                 let _ = answers.store.mark_told(id);
                 self.response(&call, end)

@@ -9,7 +9,7 @@ use rmcp::model::{
 };
 use serde_json::{Value, json};
 use toolcrib_core::calling_client::Answers;
-use toolcrib_core::material::{PromptField, PromptTemplate};
+use toolcrib_core::material::{PromptField, PromptQuestion, PromptTemplate};
 use toolcrib_core::nearest::{either, nearest};
 
 use super::client_question::input_requests;
@@ -104,10 +104,10 @@ impl McpServer {
         let values = filled_in(prompt, request)?;
         let given = request.input_responses.clone().unwrap_or_default();
         let answers: Answers = given.into_iter().filter(|(_, answer)| answer.is_object()).collect();
-        if let Some((name, question)) = prompt.question
-            && !answers.contains_key(name)
+        if let Some(PromptQuestion { name, question }) = &prompt.question
+            && !answers.contains_key(*name)
         {
-            let questions = BTreeMap::from([(name.to_owned(), question())]);
+            let questions = BTreeMap::from([((*name).to_owned(), question())]);
             return Ok(InputRequiredResult::from_input_requests(input_requests(questions)?).into());
         }
         let messages = (prompt.messages)(&values, &answers);

@@ -65,7 +65,7 @@ impl Approver for AskedByReply {
 /// How far a call came.
 pub(super) enum CallEnd {
     /// It has ended.
-    Ended(Outcome),
+    Ended(Box<Outcome>),
     /// It goes on without its client.
     Task(Arc<RunningTask>),
     /// The tool asks the client, which has given these answers before.
@@ -223,7 +223,7 @@ impl McpHandler {
             return Ok(CallEnd::Asks { questions, answers });
         }
         log_end(client, &made).await;
-        Ok(CallEnd::Ended(made))
+        Ok(CallEnd::Ended(Box::new(made)))
     }
 
     /// Returns how a person can be asked about calls of this tool.

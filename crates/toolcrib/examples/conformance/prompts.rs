@@ -1,7 +1,7 @@
 //! The prompts that the suite expects.
 
 use serde_json::{Value, json};
-use toolcrib_core::material::{PromptField, PromptTemplate};
+use toolcrib_core::material::{PromptField, PromptQuestion, PromptTemplate};
 
 use crate::content_tools::PICTURE;
 use crate::fixture::text_block;
@@ -67,7 +67,10 @@ pub(crate) static PROMPTS: [PromptTemplate; 5] = [
         title: "A prompt that asks",
         about: "A prompt that asks the person before",
         arguments: &[],
-        question: Some(("user_context", || form("What is it about?", "context", "string"))),
+        question: Some(PromptQuestion {
+            name: "user_context",
+            question: || form("What is it about?", "context", "string"),
+        }),
         messages: |_, answers| {
             let context = field(&answers["user_context"], "context");
             messages([text_block(&format!("Prompt about: {context}"))])

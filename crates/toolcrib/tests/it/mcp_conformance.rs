@@ -42,7 +42,8 @@ fn run_suite(revision: &str) -> String {
     let output = suite.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
-    let recorded = scratch.run(["audit", "search", "--tool", "conformance/test_simple_text", "--json"]);
+    let recorded =
+        scratch.run(["audit", "search", "--tool", "conformance/test_simple_text", "--json"]);
     assert!(recorded.stdout.contains("test_simple_text"), "{}", recorded.stderr);
     text
 }
