@@ -27,7 +27,7 @@ pub trait CallingClient: Send + Sync {
     fn report_progress(&self, progress: ProgressReport) -> ClientFuture<'_, ()>;
 
     /// Tells the client something about the call, if it wants to know.
-    fn log(&self, level: LogLevel, message: String) -> ClientFuture<'_, ()>;
+    fn log(&self, level: MessageLevel, message: String) -> ClientFuture<'_, ()>;
 }
 
 /// What a client answered, by the names of the questions.
@@ -79,7 +79,7 @@ pub struct ProgressReport {
 
 /// How important a message is, as RFC 5424 has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LogLevel {
+pub enum MessageLevel {
     /// For those who look for a mistake.
     Debug,
     /// What goes on.
@@ -124,7 +124,7 @@ impl CallingClient for NoClient {
         Box::pin(async { Ok(()) })
     }
 
-    fn log(&self, _: LogLevel, _: String) -> ClientFuture<'_, ()> {
+    fn log(&self, _: MessageLevel, _: String) -> ClientFuture<'_, ()> {
         Box::pin(async { Ok(()) })
     }
 }

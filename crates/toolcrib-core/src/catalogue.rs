@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::declaration::Declaration;
 use crate::error::{ErrorKind, ToolError};
-use crate::material::{CatalogueResource, PromptTemplate};
+use crate::material::Material;
 use crate::tool::AnyTool;
 
 /// One contract's set of tools: its names, its reply format, its error codes, its settings.
@@ -33,17 +33,21 @@ pub struct Catalogue {
     pub error_code: Option<fn(ErrorKind) -> &'static str>,
     /// The longest reply, in bytes, of which the record's preview is enough. The contract wants longer ones saved.
     pub saves_replies_above: Option<usize>,
-    /// Finds in a reply of this catalogue what a person is shown.
+    /// What people and clients are shown of a reply.
+    pub view: ReplyView,
+    /// What comes with the tools, for clients that can use it.
+    pub material: Material,
+}
+
+/// Finds in replies of a catalogue what is shown of them.
+pub struct ReplyView {
+    /// Finds in a reply what a person is shown.
     pub render: fn(&Value) -> Rendering<'_>,
-    /// Finds in a reply of this catalogue the content blocks that MCP clients are shown, if it has such: texts, pictures,
-    /// sounds and resources. Other replies are shown as their JSON text.
-    pub content: fn(&Value) -> Option<&Value>,
-    /// Prompts that come with the tools.
-    pub prompts: &'static [PromptTemplate],
-    /// Resources that come with the tools.
-    pub resources: &'static [CatalogueResource],
-    /// Finds in an error reply of this catalogue what a person is shown.
+    /// Finds in an error reply what a person is shown.
     pub render_error: fn(&Value) -> RenderedError<'_>,
+    /// Finds in a reply the content blocks that MCP clients are shown, if it has such: texts, pictures, sounds and
+    /// resources. Other replies are shown as their JSON text.
+    pub blocks: fn(&Value) -> Option<&Value>,
 }
 
 /// What an argument says about the call itself.

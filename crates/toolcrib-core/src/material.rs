@@ -6,6 +6,20 @@ use serde_json::Value;
 
 use crate::calling_client::{Answers, ClientQuestion};
 
+/// What a catalogue brings beside its tools.
+#[derive(Debug)]
+pub struct Material {
+    /// Prompts.
+    pub prompts: &'static [PromptTemplate],
+    /// Resources.
+    pub resources: &'static [CatalogueResource],
+}
+
+impl Material {
+    /// Nothing.
+    pub const NONE: Self = Self { prompts: &[], resources: &[] };
+}
+
 /// A prompt: a common job, as a person picks it in a client.
 #[derive(Debug)]
 pub struct PromptTemplate {

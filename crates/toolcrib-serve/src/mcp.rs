@@ -26,6 +26,7 @@ mod resources;
 mod running_task;
 mod server;
 mod stdio;
+mod subscribed_resources;
 mod tasks;
 mod tool_call;
 mod tool_list;

@@ -13,7 +13,8 @@ mod write_file;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use toolcrib_core::catalogue::{CatalogueSettings, Failure, RenderedError, Rendering};
+use toolcrib_core::catalogue::{CatalogueSettings, Failure, RenderedError, Rendering, ReplyView};
+use toolcrib_core::material::Material;
 use toolcrib_core::{Catalogue, Declaration, ErrorKind, ToolError};
 
 pub(crate) static CATALOGUE: Catalogue = Catalogue {
@@ -37,11 +38,8 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
     error_reply,
     error_code: None,
     saves_replies_above: None,
-    render,
-    content: |_| None,
-    prompts: &[],
-    resources: &[],
-    render_error,
+    view: ReplyView { render, render_error, blocks: |_| None },
+    material: Material::NONE,
 };
 
 /// Returns a tool's reply as it is: the contract puts nothing around it.

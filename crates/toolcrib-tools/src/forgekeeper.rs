@@ -12,7 +12,10 @@ mod write_file;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use toolcrib_core::catalogue::{CatalogueSettings, Failure, RenderedError, Rendering, millis};
+use toolcrib_core::catalogue::{
+    CatalogueSettings, Failure, RenderedError, Rendering, ReplyView, millis,
+};
+use toolcrib_core::material::Material;
 use toolcrib_core::{Catalogue, Declaration, ErrorKind, ToolError};
 
 pub(crate) static CATALOGUE: Catalogue = Catalogue {
@@ -45,11 +48,8 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
     error_reply,
     error_code: Some(error_code),
     saves_replies_above: None,
-    render,
-    content: |_| None,
-    prompts: &[],
-    resources: &[],
-    render_error,
+    view: ReplyView { render, render_error, blocks: |_| None },
+    material: Material::NONE,
 };
 
 fn reply(declaration: &Declaration, reply: Value, elapsed: Duration) -> Value {

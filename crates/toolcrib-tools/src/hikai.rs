@@ -10,7 +10,8 @@ mod validate_output;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolcrib_core::catalogue::{CatalogueSettings, Failure, RenderedError, Rendering};
+use toolcrib_core::catalogue::{CatalogueSettings, Failure, RenderedError, Rendering, ReplyView};
+use toolcrib_core::material::Material;
 use toolcrib_core::{Catalogue, Declaration, ErrorKind};
 
 pub(crate) static CATALOGUE: Catalogue = Catalogue {
@@ -35,11 +36,8 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
     error_reply,
     error_code: None,
     saves_replies_above: Some(10 << 10),
-    render,
-    content: |_| None,
-    prompts: &[],
-    resources: &[],
-    render_error,
+    view: ReplyView { render, render_error, blocks: |_| None },
+    material: Material::NONE,
 };
 
 /// Returns a tool's reply as it is: the contract puts nothing around it.

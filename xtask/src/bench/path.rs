@@ -14,7 +14,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolcrib::wiring::{Crib, OpenOptions, call_at_terminal, session};
-use toolcrib_core::catalogue::{CatalogueSettings, RenderedError, Rendering};
+use toolcrib_core::catalogue::{CatalogueSettings, RenderedError, Rendering, ReplyView};
+use toolcrib_core::material::Material;
 use toolcrib_core::{
     Cancel, Catalogue, Ctx, Declaration, Effect, Limits, Tier, Tool, ToolError, Toolset,
 };
@@ -75,11 +76,12 @@ static CATALOGUE: Catalogue = Catalogue {
     error_reply: |failure| json!({"error": failure.error.message}),
     error_code: None,
     saves_replies_above: None,
-    content: |_| None,
-    prompts: &[],
-    resources: &[],
-    render: |reply| Rendering::Fields { data: reply, exit_code: None },
-    render_error: |_| RenderedError::default(),
+    view: ReplyView {
+        render: |reply| Rendering::Fields { data: reply, exit_code: None },
+        render_error: |_| RenderedError::default(),
+        blocks: |_| None,
+    },
+    material: Material::NONE,
 };
 
 static SHELF: &[&Catalogue] = &[&CATALOGUE];

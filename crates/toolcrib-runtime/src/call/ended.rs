@@ -129,7 +129,7 @@ impl<'a> Ended<'a> {
 
 /// Returns what the caller was told of an error: the record and its statistics have the contract's words too.
 fn told<'a>(catalogue: Option<&Catalogue>, reply: &'a Value, error: &'a ToolError) -> &'a str {
-    let told = catalogue.map_or("", |catalogue| (catalogue.render_error)(reply).message);
+    let told = catalogue.map_or("", |catalogue| (catalogue.view.render_error)(reply).message);
     if told.is_empty() { &error.message } else { told }
 }
 

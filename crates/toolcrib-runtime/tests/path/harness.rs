@@ -9,9 +9,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use toolcrib_core::capability;
 use toolcrib_core::capability::{EditFn, WriteMode, Written};
-use toolcrib_core::catalogue::{CallKey, CatalogueSettings, RenderedError, Rendering};
+use toolcrib_core::catalogue::{CallKey, CatalogueSettings, RenderedError, Rendering, ReplyView};
 use toolcrib_core::command::{self, CommandRequest, HostTraffic, NetworkAccount, Shell};
 use toolcrib_core::command_reading::{ReadShell, Reading};
+use toolcrib_core::material::Material;
 use toolcrib_core::pin::FolderState;
 use toolcrib_core::policy::grant::{Grant, GrantError, GrantErrorKind, Grants};
 use toolcrib_core::policy::{Answer, DeniedPaths, Policy};
@@ -159,11 +160,12 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
     error_reply: |failure| json!({"bad": failure.error.kind.as_str(), "why": failure.error.message}),
     error_code: None,
     saves_replies_above: None,
-    content: |_| None,
-    prompts: &[],
-    resources: &[],
-    render: |reply| Rendering::Fields { data: reply, exit_code: None },
-    render_error: |_| RenderedError::default(),
+    view: ReplyView {
+        render: |reply| Rendering::Fields { data: reply, exit_code: None },
+        render_error: |_| RenderedError::default(),
+        blocks: |_| None,
+    },
+    material: Material::NONE,
 };
 
 pub(crate) static SHELF: &[&Catalogue] = &[&CATALOGUE];

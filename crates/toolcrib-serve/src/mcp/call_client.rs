@@ -12,7 +12,7 @@ use rmcp::{ErrorData, RoleServer};
 use serde_json::Value;
 use tokio::sync::Notify;
 use toolcrib_core::calling_client::{
-    Answers, CallingClient, ClientFuture, ClientQuestion, DetachNeed, LogLevel, ProgressReport,
+    Answers, CallingClient, ClientFuture, ClientQuestion, DetachNeed, MessageLevel, ProgressReport,
 };
 use toolcrib_core::{Call, Cancel, ErrorKind, ToolError};
 
@@ -111,7 +111,7 @@ impl CallClient {
     }
 
     /// Lets the call go on without its client, from now on.
-    pub(super) async fn let_go(&self) -> Result<(), ToolError> {
+    pub(super) async fn make_task(&self) -> Result<(), ToolError> {
         if self.task.get().is_some() {
             return Ok(());
         }
@@ -198,7 +198,7 @@ impl CallingClient for CallClient {
     fn detach(&self, need: DetachNeed) -> ClientFuture<'_, ()> {
         Box::pin(async move {
             match need {
-                _ if self.knows_tasks() => self.let_go().await,
+                _ if self.knows_tasks() => self.make_task().await,
                 DetachNeed::Wanted => Ok(()),
                 DetachNeed::Required => {
                     let capability = ClientCapabilities::builder().enable_tasks().build();
@@ -232,7 +232,7 @@ impl CallingClient for CallClient {
         })
     }
 
-    fn log(&self, level: LogLevel, message: String) -> ClientFuture<'_, ()> {
+    fn log(&self, level: MessageLevel, message: String) -> ClientFuture<'_, ()> {
         Box::pin(async move {
             let wire_level = wire_level(level);
             let is_wanted =
@@ -247,13 +247,13 @@ impl CallingClient for CallClient {
     }
 }
 
-fn wire_level(level: LogLevel) -> LoggingLevel {
+fn wire_level(level: MessageLevel) -> LoggingLevel {
     match level {
-        LogLevel::Debug => LoggingLevel::Debug,
-        LogLevel::Info => LoggingLevel::Info,
-        LogLevel::Notice => LoggingLevel::Notice,
-        LogLevel::Warning => LoggingLevel::Warning,
-        LogLevel::Error => LoggingLevel::Error,
+        MessageLevel::Debug => LoggingLevel::Debug,
+        MessageLevel::Info => LoggingLevel::Info,
+        MessageLevel::Notice => LoggingLevel::Notice,
+        MessageLevel::Warning => LoggingLevel::Warning,
+        MessageLevel::Error => LoggingLevel::Error,
     }
 }
 

@@ -8,8 +8,8 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use toolcrib_core::{Caller, Door, Principal, SessionId};
 
-use super::resource_updates::SubscribedResources;
 use super::server::{ClientTrust, McpServer, TrustedAnswers};
+use super::subscribed_resources::SubscribedResources;
 use crate::api::AccessRight;
 
 /// The most characters of a client's name that are recorded.

@@ -120,7 +120,7 @@ impl McpServer {
 
     /// Returns the prompts that come with Toolcrib, and those of the catalogues on offer.
     fn prompts(&self) -> Vec<&'static PromptTemplate> {
-        let of_catalogues = self.catalogues().into_iter().flat_map(|it| it.prompts);
+        let of_catalogues = self.catalogues().into_iter().flat_map(|it| it.material.prompts);
         PROMPTS.iter().chain(of_catalogues).collect()
     }
 }

@@ -1,8 +1,7 @@
 //! Tells clients that subscribed to resources when they change: what belongs to a call changes when the call or its
 //! command ends.
 
-use std::collections::BTreeSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::ResourceUpdatedNotificationParam;
@@ -20,23 +19,6 @@ const MOST_SUBSCRIBED: usize = 1000;
 
 /// How often it is looked whether a client is still there.
 const LOOK_INTERVAL: Duration = Duration::from_secs(10);
-
-/// The resources that a client subscribed to, in protocols before 2026-07-28.
-#[derive(Default)]
-pub(super) struct SubscribedResources(Mutex<Subscribed>);
-
-#[derive(Default)]
-struct Subscribed {
-    uris: BTreeSet<String>,
-    /// Whether something tells the client of changes.
-    has_teller: bool,
-}
-
-impl SubscribedResources {
-    fn lock(&self) -> MutexGuard<'_, Subscribed> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 impl McpHandler {
     /// Subscribes a client to a resource.
@@ -73,7 +55,7 @@ impl McpHandler {
     }
 
     /// Tells a client that subscribed, until it is gone.
-    async fn tell_updates(self, peer: Peer<RoleServer>, caller: std::sync::Arc<Caller>) {
+    async fn tell_updates(self, peer: Peer<RoleServer>, caller: Arc<Caller>) {
         let Ok(mut ends) = self.server.api.events.ends() else { return };
         while !peer.is_transport_closed() {
             let Ok(ended) = timeout(LOOK_INTERVAL, ends.next()).await else { continue };

@@ -82,7 +82,7 @@ impl McpServer {
 
     /// Returns the kinds of resources.
     pub(super) fn resource_templates(&self) -> ListResourceTemplatesResult {
-        let of_catalogues = self.catalogues().into_iter().flat_map(|it| it.resources);
+        let of_catalogues = self.catalogues().into_iter().flat_map(|it| it.material.resources);
         let of_catalogues = of_catalogues.filter(|it| it.is_template()).map(|it| {
             ResourceTemplate::new(it.uri, it.name)
                 .with_description(it.about)
@@ -98,7 +98,7 @@ impl McpServer {
     /// Reads a resource of a catalogue, if it is one.
     fn catalogue_resource(&self, uri: &str) -> Option<ResourceContents> {
         let catalogues = self.catalogues();
-        let mut resources = catalogues.into_iter().flat_map(|it| it.resources);
+        let mut resources = catalogues.into_iter().flat_map(|it| it.material.resources);
         let (content, kind) = resources.find_map(|it| Some((it.read(uri)?, it.kind)))?;
         let contents = match content {
             ResourceContent::Text(text) => ResourceContents::text(text, uri),
@@ -171,7 +171,8 @@ impl McpHandler {
                 .with_description(format!("What the command of {} printed.", task.started))
                 .with_mime_type("text/plain")
         });
-        let of_catalogues = self.server.catalogues().into_iter().flat_map(|it| it.resources);
+        let of_catalogues =
+            self.server.catalogues().into_iter().flat_map(|it| it.material.resources);
         let of_catalogues = of_catalogues.filter(|it| !it.is_template()).map(|it| {
             Resource::new(it.uri, it.name).with_description(it.about).with_mime_type(it.kind)
         });

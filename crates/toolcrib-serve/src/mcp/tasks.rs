@@ -127,13 +127,11 @@ impl McpServer {
     }
 
     /// Keeps how a task ended, for the client that comes back.
-    pub(super) async fn end_of_task(
-        self: Arc<Self>,
-        task: &RunningTask,
-        made: Result<Outcome, String>,
-    ) {
-        let end =
-            DetachedEnd { at: self.api.answers.clock.now(), result: self.detached_result(made) };
+    pub(super) async fn end_of_task(self: Arc<Self>, task: &RunningTask, made: Option<Outcome>) {
+        let end = DetachedEnd {
+            at: self.api.answers.clock.now(),
+            result: self.detached_result(&task.call.id, made),
+        };
         let (server, id, kept) = (Arc::clone(&self), task.call.id.clone(), end.clone());
         let written = tokio::task::spawn_blocking(move || server.detached.end(&id, &kept)).await;
         match written {
@@ -144,10 +142,10 @@ impl McpServer {
     }
 
     /// Returns what is kept of the outcome of a task. A defect of a tool is not a result of it.
-    fn detached_result(&self, made: Result<Outcome, String>) -> DetachedResult {
+    fn detached_result(&self, id: &str, made: Option<Outcome>) -> DetachedResult {
         match made {
-            Err(message) => DetachedResult::Failed(message),
-            Ok(made) => match made.error.as_ref().map(|err| err.kind) {
+            None => DetachedResult::Failed(no_outcome(id)),
+            Some(made) => match made.error.as_ref().map(|err| err.kind) {
                 Some(ErrorKind::Cancelled) => DetachedResult::Cancelled,
                 Some(ErrorKind::Bug) => DetachedResult::Failed(made.text),
                 _ => {
@@ -249,4 +247,9 @@ fn object(value: Result<Value, serde_json::Error>) -> JsonObject {
 fn unknown(id: &str) -> ErrorData {
     let shown: String = id.chars().take(64).collect();
     ErrorData::invalid_params(format!("no task `{shown}` of this caller is known"), None)
+}
+
+/// Says that a call ended without an outcome.
+pub(super) fn no_outcome(id: &str) -> String {
+    format!("the call {id} ended without an outcome; see `toolcrib audit show {id}`")
 }

@@ -13,7 +13,7 @@ use rmcp::{ErrorData, RoleServer};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolcrib_core::approval::KeptOutcome;
-use toolcrib_core::calling_client::{Answers, CallingClient, ClientQuestion, LogLevel};
+use toolcrib_core::calling_client::{Answers, CallingClient, ClientQuestion, MessageLevel};
 use toolcrib_core::toolset::Offer;
 use toolcrib_core::{Call, CallId, CallTrace, Caller, ErrorKind, Outcome, Principal};
 use toolcrib_ledger::new_call_id;
@@ -27,7 +27,7 @@ use super::client_question::input_requests;
 use super::progress::CallProgress;
 use super::running_task::RunningTask;
 use super::server::{McpServer, TrustedAnswers};
-use super::tasks::created;
+use super::tasks::{created, no_outcome};
 use super::tool_list::OfferedTool;
 use crate::api::{Outliving, Panicked, RunningCall};
 
@@ -197,8 +197,8 @@ impl McpHandler {
         let (server, finished) = (Arc::clone(&self.server), Arc::clone(&task));
         tokio::spawn(async move {
             let (made, running) = match made.await {
-                Ok((made, running)) => (Ok(made), Some(running)),
-                Err(_) => (Err(no_outcome(&id)), None),
+                Ok((made, running)) => (Some(made), Some(running)),
+                Err(_) => (None, None),
             };
             server.end_of_task(&finished, made).await;
             // Whoever stops the process waits until the end is written.
@@ -214,7 +214,7 @@ impl McpHandler {
         made: Result<(Outcome, RunningCall), Panicked>,
         id: &CallId,
     ) -> Result<CallEnd, ErrorData> {
-        let (made, _) = made.map_err(|_| ErrorData::internal_error(no_outcome(id), None))?;
+        let (made, _) = made.map_err(|_| ErrorData::internal_error(no_outcome(&id.0), None))?;
         if let Some(error) = client.lacking() {
             return Err(error);
         }
@@ -245,7 +245,7 @@ impl McpHandler {
 /// Lets a call go on without its client after a time, and returns the task that it is then.
 async fn detached_later(client: &CallClient, time: Duration) -> Arc<RunningTask> {
     tokio::time::sleep(time).await;
-    if client.let_go().await.is_err() {
+    if client.make_task().await.is_err() {
         // The client waits, as others do.
         return std::future::pending().await;
     }
@@ -260,24 +260,20 @@ fn runs_commands(runtime: &Runtime, call: &Call) -> bool {
 /// Tells the client how a call ended, if it wants to know.
 async fn log_end(client: &CallClient, made: &Outcome) {
     let (level, message) = match &made.error {
-        None => (LogLevel::Debug, format!("ended after {} ms", made.elapsed.as_millis())),
+        None => (MessageLevel::Debug, format!("ended after {} ms", made.elapsed.as_millis())),
         Some(err) => {
             let level = match err.kind {
                 ErrorKind::Refused | ErrorKind::Declined | ErrorKind::ApprovalNeeded => {
-                    LogLevel::Notice
+                    MessageLevel::Notice
                 }
-                ErrorKind::Bug | ErrorKind::Unrecorded => LogLevel::Error,
-                _ => LogLevel::Debug,
+                ErrorKind::Bug | ErrorKind::Unrecorded => MessageLevel::Error,
+                _ => MessageLevel::Debug,
             };
             (level, err.to_string())
         }
     };
     // Nobody waits for it.
     let _ = client.log(level, message).await;
-}
-
-fn no_outcome(id: &CallId) -> String {
-    format!("the call {id} ended without an outcome; see `toolcrib audit show {id}`")
 }
 
 /// Returns who answers a question in the client: the person at the client of this caller, as far as is known.
@@ -310,7 +306,7 @@ impl McpServer {
     /// Returns the outcome of a call as clients get it: the catalogue's reply, as text and as structured content.
     pub(super) fn result_of(&self, made: &Outcome) -> CallToolResult {
         let catalogue = self.api.runtime.current().toolset.catalogue(&made.tool);
-        let blocks = catalogue.and_then(|catalogue| (catalogue.content)(&made.reply));
+        let blocks = catalogue.and_then(|catalogue| (catalogue.view.blocks)(&made.reply));
         // The tool is the operator's own, and a block that does not fit the protocol is shown as text.
         let blocks = blocks.and_then(|blocks| Vec::<ContentBlock>::deserialize(blocks).ok());
         let is_text = blocks.is_none();

@@ -1,7 +1,7 @@
 //! Tools that return each kind of content, fail, log, and tell how far they are.
 
 use serde_json::{Value, json};
-use toolcrib_core::calling_client::{LogLevel, ProgressReport};
+use toolcrib_core::calling_client::{MessageLevel, ProgressReport};
 use toolcrib_core::{ErrorKind, ToolError};
 
 use crate::fixture::{Fixture, text, text_block};
@@ -47,14 +47,14 @@ pub(crate) fn tools() -> Vec<Fixture> {
         Fixture::new("test_tool_with_logging", |ctx, _| {
             Box::pin(async move {
                 for message in ["started", "goes on", "ends"] {
-                    ctx.client.log(LogLevel::Info, message.to_owned()).await?;
+                    ctx.client.log(MessageLevel::Info, message.to_owned()).await?;
                 }
                 Ok(text("logged"))
             })
         }),
         Fixture::new("test_logging_tool", |ctx, _| {
             Box::pin(async move {
-                ctx.client.log(LogLevel::Error, "a message".to_owned()).await?;
+                ctx.client.log(MessageLevel::Error, "a message".to_owned()).await?;
                 Ok(text("logged if it was wanted"))
             })
         }),

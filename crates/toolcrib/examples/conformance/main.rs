@@ -15,7 +15,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolcrib_core::catalogue::{CatalogueSettings, Failure, RenderedError, Rendering};
+use toolcrib_core::catalogue::{CatalogueSettings, Failure, RenderedError, Rendering, ReplyView};
+use toolcrib_core::material::Material;
 use toolcrib_core::{AnyTool, Catalogue, Declaration};
 
 use fixture::Fixture;
@@ -44,11 +45,12 @@ fn catalogue() -> &'static Catalogue {
         error_reply,
         error_code: None,
         saves_replies_above: None,
-        render: |reply| Rendering::Fields { data: reply, exit_code: None },
-        content: |reply| reply.get("content"),
-        prompts: &prompts::PROMPTS,
-        resources: &resources::RESOURCES,
-        render_error: |reply| RenderedError::at(reply, "/content/0/text", "/hint"),
+        view: ReplyView {
+            render: |reply| Rendering::Fields { data: reply, exit_code: None },
+            render_error: |reply| RenderedError::at(reply, "/content/0/text", "/hint"),
+            blocks: |reply| reply.get("content"),
+        },
+        material: Material { prompts: &prompts::PROMPTS, resources: &resources::RESOURCES },
     }))
 }
 

@@ -44,7 +44,7 @@ pub(super) fn outcome(
     }
     let rendering = catalogue
         .map_or(Rendering::Fields { data: &reply, exit_code: None }, |catalogue| {
-            (catalogue.render)(&reply)
+            (catalogue.view.render)(&reply)
         });
     let end = match rendering {
         Rendering::Fields { data, exit_code: Some(_) } => CommandEnd::of(data),
@@ -105,7 +105,7 @@ fn failure(terminal: Terminal, catalogue: Option<&Catalogue>, reply: &Value) {
     let RenderedError { message, hint, suggestions } = catalogue.map_or_else(
         // A call of no known catalogue is answered in our own format.
         || RenderedError::at(reply, "/error/message", "/error/hint"),
-        |catalogue| (catalogue.render_error)(reply),
+        |catalogue| (catalogue.view.render_error)(reply),
     );
     terminal.fail(message, hint);
     for suggestion in suggestions.iter().filter_map(suggestion) {
@@ -253,9 +253,9 @@ mod tests {
 
     /// Returns what a person is shown of a reply, an error with its hint and its suggestions.
     fn shown(catalogue: &Catalogue, tool: &ToolName, reply: &Value) -> String {
-        let RenderedError { message, hint, suggestions } = (catalogue.render_error)(reply);
+        let RenderedError { message, hint, suggestions } = (catalogue.view.render_error)(reply);
         if message.is_empty() {
-            return success(terminal(), tool, (catalogue.render)(reply));
+            return success(terminal(), tool, (catalogue.view.render)(reply));
         }
         let mut text = format!("error: {message}\n");
         if let Some(hint) = hint {
