@@ -10,6 +10,7 @@ mod bombs;
 mod corpus;
 mod deny;
 mod ledger;
+mod mcp;
 mod measure;
 mod path;
 mod policy;
@@ -40,6 +41,9 @@ pub fn run() -> Result<(), Box<dyn Error>> {
     }
     if is_wanted("server") {
         server::run(&program)?;
+    }
+    if is_wanted("mcp") {
+        mcp::run(&program)?;
     }
     if is_wanted("policy") {
         policy::run()?;

@@ -33,6 +33,10 @@ pub const RIPGREP: Peer = Peer { program: "rg", package: "ripgrep", version: "15
 /// The fd that search is compared with.
 pub const FD: Peer = Peer { program: "fd", package: "fd-find", version: "10.5.0" };
 
+/// The file system server of MCP in Rust that ours is compared with.
+pub const RUST_MCP_SERVER: Peer =
+    Peer { program: "rust-mcp-filesystem", package: "rust-mcp-filesystem", version: "0.4.5" };
+
 /// Returns what [`install`] will install, and where, in lines for people.
 pub fn plan() -> Vec<String> {
     let missing = missing_packages();
@@ -127,7 +131,9 @@ impl PythonPackage {
 }
 
 /// Packages of npm that tests use, from the registry that the machine's npm is set up for.
-struct NpmPackages {
+pub struct NpmPackages {
+    /// The name of the folder that they are installed into.
+    name: &'static str,
     /// Has their versions.
     manifest: &'static str,
     /// Has the SHA-512 of each of them, and of all that they need.
@@ -137,25 +143,35 @@ struct NpmPackages {
 
 /// Clients of MCP, and the Node.js that runs them: the system's is often too old.
 const NPM_CLIENTS: NpmPackages = NpmPackages {
+    name: "npm",
     manifest: include_str!("../npm/package.json"),
     lock: include_str!("../npm/package-lock.json"),
     what_for: "test the MCP server",
 };
 
+/// Servers of MCP that ours is compared with.
+pub const NPM_SERVERS: NpmPackages = NpmPackages {
+    name: "npm_servers",
+    manifest: include_str!("../npm_servers/package.json"),
+    lock: include_str!("../npm_servers/package-lock.json"),
+    what_for: "the benchmark compares with",
+};
+
 impl NpmPackages {
-    fn folder() -> PathBuf {
-        tools_folder().join("npm")
+    /// Returns the folder that they are installed into.
+    pub fn folder(&self) -> PathBuf {
+        tools_folder().join(self.name)
     }
 
     /// Returns the file that says what is installed. It is written last.
-    fn stamp() -> PathBuf {
-        Self::folder().join("installed.json")
+    fn stamp(&self) -> PathBuf {
+        self.folder().join("installed.json")
     }
 
     fn plan(&self) -> String {
         let what = if self.is_there() { "has" } else { "installs (about 1 GB)" };
         let names = self.names().join(", ");
-        format!("{what} {names}, which {}, in {}", self.what_for, Self::folder().display())
+        format!("{what} {names}, which {}, in {}", self.what_for, self.folder().display())
     }
 
     fn names(&self) -> Vec<String> {
@@ -167,15 +183,15 @@ impl NpmPackages {
     }
 
     fn is_there(&self) -> bool {
-        std::fs::read_to_string(Self::stamp()).is_ok_and(|installed| installed == self.lock)
+        std::fs::read_to_string(self.stamp()).is_ok_and(|installed| installed == self.lock)
     }
 
     /// Installs the packages beside the builds. None of their own programs runs meanwhile.
-    fn install(&self) -> Result<(), Box<dyn Error>> {
+    pub fn install(&self) -> Result<(), Box<dyn Error>> {
         if self.is_there() {
             return Ok(());
         }
-        let folder = Self::folder();
+        let folder = self.folder();
         println!("==> installing {} into {}", self.names().join(", "), folder.display());
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder)?;
@@ -185,9 +201,9 @@ impl NpmPackages {
         let mut npm = Command::new("npm");
         npm.args(["ci", "--ignore-scripts"]).args(quiet).current_dir(&folder).stdout(Stdio::null());
         if !npm.status()?.success() {
-            return Err("the clients of MCP could not be installed: see above".into());
+            return Err("packages of npm could not be installed: see above".into());
         }
-        Ok(std::fs::write(Self::stamp(), self.lock)?)
+        Ok(std::fs::write(self.stamp(), self.lock)?)
     }
 }
 
@@ -214,7 +230,8 @@ impl Peer {
         }
     }
 
-    fn path(&self) -> PathBuf {
+    /// Returns where the program is.
+    pub fn path(&self) -> PathBuf {
         tools_folder().join("bin").join(self.program)
     }
 
