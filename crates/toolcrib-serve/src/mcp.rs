@@ -25,6 +25,7 @@ mod resource_updates;
 mod resources;
 mod running_task;
 mod server;
+mod server_slot;
 mod stdio;
 mod subscribed_resources;
 mod tasks;

@@ -8,7 +8,8 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use toolcrib_core::{Caller, Door, Principal, SessionId};
 
-use super::server::{ClientTrust, McpServer, TrustedAnswers};
+use super::server::{ClientTrust, TrustedAnswers};
+use super::server_slot::ServerSlot;
 use super::subscribed_resources::SubscribedResources;
 use crate::api::AccessRight;
 
@@ -18,7 +19,7 @@ const LONGEST_CLIENT_NAME: usize = 128;
 /// One connection to a client.
 #[derive(Clone)]
 pub(super) struct McpHandler {
-    pub(super) server: Arc<McpServer>,
+    pub(super) server: ServerSlot,
     pub(super) transport: ClientTransport,
     /// Whether something tells the client of changes.
     pub(super) has_teller: Arc<AtomicBool>,
@@ -44,7 +45,7 @@ pub(super) enum ClientTransport {
 }
 
 impl McpHandler {
-    pub(super) fn new(server: Arc<McpServer>, transport: ClientTransport) -> Self {
+    pub(super) fn new(server: ServerSlot, transport: ClientTransport) -> Self {
         let least_log_level = Arc::new(Mutex::new(LoggingLevel::Info));
         Self {
             server,

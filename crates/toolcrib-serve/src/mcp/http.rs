@@ -43,7 +43,7 @@ pub fn mcp_routes(server: Arc<McpServer>, body_bytes: usize) -> Router {
         Arc::new(SessionOwners { sessions: Arc::clone(&sessions), open: Mutex::default() });
     let handler = move || {
         let server = Arc::clone(&server);
-        Ok(McpHandler::new(server, ClientTransport::Http))
+        Ok(McpHandler::new(server.into(), ClientTransport::Http))
     };
     let service = StreamableHttpService::new(handler, sessions, config);
     Router::new().route_service(PATH, service).layer(from_fn_with_state(owners, check_owner))

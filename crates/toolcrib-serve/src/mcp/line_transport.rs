@@ -11,6 +11,7 @@ use rmcp::transport::Transport;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
 use toolcrib_core::json;
 
 /// What reads messages.
@@ -30,6 +31,11 @@ pub(super) struct LineTransport {
     /// Whether the rest of a line that is too long is being skipped.
     is_skipping: bool,
     output: Arc<Mutex<Option<LineOutput>>>,
+    /// Whether messages that need the server can be answered.
+    opened: CancellationToken,
+    has_begun: bool,
+    /// A first message that needs the server.
+    held: Option<RxJsonRpcMessage<RoleServer>>,
 }
 
 /// A line from the client.
@@ -40,12 +46,16 @@ enum ReadLine {
 }
 
 impl LineTransport {
-    pub(super) fn new(input: LineInput, output: LineOutput) -> Self {
+    /// Only a first message that needs no server is passed on before `opened` is cancelled.
+    pub(super) fn new(input: LineInput, output: LineOutput, opened: CancellationToken) -> Self {
         Self {
             input: BufReader::with_capacity(BUFFER_BYTES, input),
             line: Vec::new(),
             is_skipping: false,
             output: Arc::new(Mutex::new(Some(output))),
+            opened,
+            has_begun: false,
+            held: None,
         }
     }
 
@@ -84,6 +94,16 @@ impl LineTransport {
         }
         Some(serde_json::from_slice(line).map_err(|_| refusal(line)))
     }
+}
+
+/// Whether a message asks only what the server can do, which is the same for all.
+fn needs_no_server(message: &RxJsonRpcMessage<RoleServer>) -> bool {
+    use rmcp::model::{ClientRequest, JsonRpcMessage};
+    let JsonRpcMessage::Request(request) = message else { return false };
+    matches!(
+        request.request,
+        ClientRequest::InitializeRequest(_) | ClientRequest::DiscoverRequest(_)
+    )
 }
 
 /// Says why a line is no message.
@@ -151,6 +171,12 @@ impl Transport<RoleServer> for LineTransport {
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        if self.has_begun {
+            self.opened.cancelled().await;
+        }
+        if let Some(held) = self.held.take() {
+            return Some(held);
+        }
         loop {
             let answer = match self.read_line().await {
                 Ok(ReadLine::Whole) => {
@@ -158,7 +184,16 @@ impl Transport<RoleServer> for LineTransport {
                     self.line.clear();
                     match message {
                         None => continue,
-                        Some(Ok(message)) => return Some(message),
+                        Some(Ok(message)) => {
+                            let is_first = !std::mem::replace(&mut self.has_begun, true);
+                            if is_first && !needs_no_server(&message) {
+                                // Kept here, because a future that waits can be dropped.
+                                self.held = Some(message);
+                                self.opened.cancelled().await;
+                                return self.held.take();
+                            }
+                            return Some(message);
+                        }
                         Some(Err(refusal)) => refusal,
                     }
                 }

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::pin::pin;
 use std::sync::Arc;
 
 use rmcp::service::{ServerInitializeError, serve_server_with_ct};
@@ -17,6 +18,7 @@ use toolcrib_core::{Principal, SessionId};
 use super::client_connection::{ClientTransport, McpHandler};
 use super::line_transport::{LineInput, LineOutput, LineTransport};
 use super::server::McpServer;
+use super::server_slot::ServerSlot;
 
 /// Why a server over pipes has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,42 +30,60 @@ pub enum StdioEnd {
 }
 
 /// Serves the client at stdin and stdout, until it goes away or `stop` is ready. Calls that still run are cancelled, and
-/// have ended and are recorded when this returns.
-pub async fn serve_stdio(
-    server: Arc<McpServer>,
+/// have ended and are recorded when this returns. The first message of the client is answered while `opening` opens the
+/// server; fails as `opening` does.
+pub async fn serve_stdio<E>(
+    opening: impl Future<Output = Result<Arc<McpServer>, E>>,
     principal: Principal,
     session: SessionId,
     stop: impl Future<Output = ()>,
-) -> io::Result<StdioEnd> {
-    let api = Arc::clone(&server.api);
+) -> Result<io::Result<StdioEnd>, E> {
+    let slot = ServerSlot::default();
     let transport = ClientTransport::Pipes { principal, session };
-    let handler = McpHandler::new(server, transport);
-    let stopped = CancellationToken::new();
-    let _flags = KeptFlags::keep()?;
-    let lines = LineTransport::new(reader()?, writer()?);
-    let serving = async {
-        match serve_server_with_ct(handler, lines, stopped.clone()).await {
-            Ok(running) => {
-                let _ = running.waiting().await;
-                Ok(StdioEnd::Closed)
+    let handler = McpHandler::new(slot.clone(), transport);
+    let (stopped, opened) = (CancellationToken::new(), CancellationToken::new());
+    let (mut opening, mut stop) = (pin!(opening), pin!(stop));
+    let mut serving = pin!(serve_lines(handler, stopped.clone(), opened.clone()));
+    let end = loop {
+        tokio::select! {
+            end = &mut serving => break end,
+            () = &mut stop => break Ok(StdioEnd::Stopped),
+            server = &mut opening, if slot.get().is_none() => {
+                slot.fill(server?);
+                opened.cancel();
             }
-            // A client may go away before it says anything.
-            Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
-                Ok(StdioEnd::Closed)
-            }
-            Err(ServerInitializeError::ExpectedInitializeRequest(_)) => Err(io::Error::other(
-                "its first message is neither `initialize` nor a request of 2026-07-28",
-            )),
-            Err(err) => Err(io::Error::other(err.to_string())),
         }
     };
-    let end = tokio::select! {
-        end = serving => end,
-        () = stop => Ok(StdioEnd::Stopped),
-    };
     stopped.cancel();
-    api.running.finish_or_cancel(Instant::now()).await;
-    end
+    if slot.get().is_none() {
+        slot.fill(opening.await?);
+    }
+    slot.api.running.finish_or_cancel(Instant::now()).await;
+    Ok(end)
+}
+
+/// Answers the lines of a client until it goes away.
+async fn serve_lines(
+    handler: McpHandler,
+    stopped: CancellationToken,
+    opened: CancellationToken,
+) -> io::Result<StdioEnd> {
+    let _flags = KeptFlags::keep()?;
+    let lines = LineTransport::new(reader()?, writer()?, opened);
+    match serve_server_with_ct(handler, lines, stopped).await {
+        Ok(running) => {
+            let _ = running.waiting().await;
+            Ok(StdioEnd::Closed)
+        }
+        // A client may go away before it says anything.
+        Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
+            Ok(StdioEnd::Closed)
+        }
+        Err(ServerInitializeError::ExpectedInitializeRequest(_)) => Err(io::Error::other(
+            "its first message is neither `initialize` nor a request of 2026-07-28",
+        )),
+        Err(err) => Err(io::Error::other(err.to_string())),
+    }
 }
 
 /// Returns what reads from stdin.

@@ -13,8 +13,10 @@ mod toml_edit;
 mod yaml_edit;
 mod yaml_text;
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
+use tokio::task::spawn_blocking;
 use toolcrib_core::{Principal, Role, SessionId, Toolset};
 use toolcrib_ledger::TokenFile;
 use toolcrib_serve::{
@@ -30,7 +32,7 @@ use crate::error::{CliError, CliErrorKind};
 use crate::exit::Exit;
 use crate::settings::{ClientAnswers, Settings, table};
 use crate::terminal::Terminal;
-use crate::wiring::user_at_terminal;
+use crate::wiring::{Crib, user_at_terminal};
 
 pub(super) fn run(global: &Global, terminal: Terminal, args: &McpArgs) -> Result<Exit, CliError> {
     match &args.command {
@@ -46,28 +48,51 @@ fn serve(global: &Global, terminal: Terminal) -> Result<Exit, CliError> {
         let message = "--yes is not for MCP: it would approve every call of the client";
         return Err(CliError::usage(message).hint(hint));
     }
-    let crib = Arc::new(open_long_lived(global, terminal)?);
-    check_toolset(&crib.settings)?;
-    let tokens = Arc::new(TokenFile::new(&crib.state));
-    let ended = block_on(async {
-        let opened = open_api(global, &crib, &tokens, &Observer::new(None), |_| Vec::new())?;
-        let OpenedApi { api, live, queue } = opened;
-        if let Err(err) = live.watch() {
-            live.tell_unwatched(&err);
-        }
-        let server = Arc::new(server(&api, &queue, &crib.settings));
-        let session = SessionId(format!("mcp-{}", toolcrib_ledger::new_call_id()));
-        serve_stdio(server, local_user(), session, interrupted()).await.map_err(|err| {
-            let text = format!("the client cannot be served: {err}");
-            CliError::new(CliErrorKind::System, text)
-                .hint("an MCP client starts this command; `toolcrib mcp install` adds it to one")
-        })
-    });
-    crib.close();
-    match ended?? {
+    let crib = OnceCell::new();
+    let opening = async {
+        let global = global.clone();
+        let opened = spawn_blocking(move || open(&global, terminal)).await;
+        let opened = opened.map_err(|err| {
+            CliError::new(CliErrorKind::System, format!("Toolcrib cannot be opened: {err}"))
+        })??;
+        let _ = crib.set(opened.crib);
+        Ok::<_, CliError>(opened.server)
+    };
+    let session = SessionId(format!("mcp-{}", toolcrib_ledger::new_call_id()));
+    let ended =
+        block_on(async { serve_stdio(opening, local_user(), session, interrupted()).await });
+    if let Some(crib) = crib.get() {
+        crib.close();
+    }
+    let end = ended??.map_err(|err| {
+        let text = format!("the client cannot be served: {err}");
+        CliError::new(CliErrorKind::System, text)
+            .hint("an MCP client starts this command; `toolcrib mcp install` adds it to one")
+    })?;
+    match end {
         StdioEnd::Closed => Ok(Exit::Done),
         StdioEnd::Stopped => Ok(Exit::Interrupted),
     }
+}
+
+/// A server that was opened, and what it works with.
+struct OpenedServer {
+    crib: Arc<Crib>,
+    server: Arc<McpServer>,
+}
+
+/// Opens what calls need. Meanwhile, the client gets its first answer.
+fn open(global: &Global, terminal: Terminal) -> Result<OpenedServer, CliError> {
+    let crib = Arc::new(open_long_lived(global, terminal)?);
+    check_toolset(&crib.settings)?;
+    let tokens = Arc::new(TokenFile::new(&crib.state));
+    let opened = open_api(global, &crib, &tokens, &Observer::new(None), |_| Vec::new())?;
+    let OpenedApi { api, live, queue } = opened;
+    if let Err(err) = live.watch() {
+        live.tell_unwatched(&err);
+    }
+    let server = Arc::new(server(&api, &queue, &crib.settings));
+    Ok(OpenedServer { crib, server })
 }
 
 /// Refuses settings that offer clients what does not exist. Two tools may share a name here.
