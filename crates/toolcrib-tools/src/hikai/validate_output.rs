@@ -16,6 +16,9 @@ pub(crate) struct Args {
     /// Type of the output, such as `domain_map`
     output_type: String,
     /// The output to validate
+    // Outputs are objects. A schema without a type is one that some clients reject or drop. A registered type can still
+    // be something else, so any value is parsed.
+    #[schemars(with = "serde_json::Map<String, Value>")]
     data: Value,
 }
 

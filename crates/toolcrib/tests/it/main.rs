@@ -24,6 +24,7 @@ mod kill;
 mod mcp;
 mod mcp_client;
 mod mcp_conformance;
+mod mcp_inspector;
 mod mcp_install;
 mod mcp_python;
 mod mcp_tasks;
