@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use toolcrib_core::Clock;
 use toolcrib_core::approval::{
     ApprovalAnswer, ApprovalStatus, ApprovalStore, GrantOffer, PendingApproval,
 };
 use toolcrib_core::canonical::Digest;
 use toolcrib_core::policy::{Answer, Wish};
+use toolcrib_core::{Call, Clock};
 
 use crate::approver::{AnswerFuture, Approver};
 use crate::call::question::Question;
@@ -61,6 +61,16 @@ impl ParkedQuestions {
     pub fn forget(&self, id: &str) {
         let mut parked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         parked.retain(|_, it| it.id != id);
+    }
+
+    /// Returns the parked call of a session that is equal to this one.
+    pub fn equal_to(&self, call: &Call) -> Option<PendingApproval> {
+        let parked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if parked.is_empty() {
+            return None;
+        }
+        let digest = Digest::of(call.tool.as_str(), &call.args).to_string();
+        parked.get(&(call.session.0.clone(), digest)).cloned()
     }
 }
 

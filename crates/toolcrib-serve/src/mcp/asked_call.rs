@@ -38,6 +38,17 @@ impl McpHandler {
         Some(self.question(call, &pending).await)
     }
 
+    /// Returns the outcome of a parked call that was approved and made since, once. It is looked for before the call is
+    /// checked, because an edit that was made does not fit the file any more.
+    pub(super) fn outcome_of_parked(&self, call: &Call) -> Option<CallToolResult> {
+        let pending = self.server.parked.equal_to(call)?;
+        let store = &self.server.api.answers.store;
+        let kept = store.outcome(&pending.id).ok().flatten()?;
+        let _ = store.mark_told(&pending.id);
+        self.server.parked.forget(&pending.id);
+        Some(kept_result(&pending.id, &kept))
+    }
+
     /// Takes up the answer that a client brings.
     pub(super) async fn resume(
         &self,

@@ -110,6 +110,8 @@ impl McpHandler {
                     answers.extend(responses);
                 }
             }
+        } else if let Some(told) = self.outcome_of_parked(&call) {
+            return Ok(told.into());
         }
         let prompt = (question == ApprovalWay::Request).then(|| {
             let prompt = ClientPrompt {

@@ -185,16 +185,20 @@ fn a_client_without_forms_is_told_where_the_call_waits() {
     for protocol in PROTOCOLS {
         let scratch = Scratch::new();
         let mut client = McpClient::start(&scratch, protocol, json!({}), &[]);
-        let args = json!({"file_path": "a.txt", "content": "new\n"});
-        let result = client.call("write_file", args.clone());
+        scratch.put("a.txt", "old\n");
+        let args = json!({"file_path": "a.txt", "old_string": "old", "new_string": "new"});
+        let result = client.call("edit", args.clone());
         assert_eq!(result["isError"], true, "{result}");
         let id = result["structuredContent"]["context"]["approval_id"].as_str().unwrap();
         let approved = scratch.run(["approvals", "approve", id, "--yes"]);
         assert_eq!(approved.code, 0, "{}", approved.stderr);
         assert_eq!(scratch.text("a.txt"), "new\n");
-        // The agent that asks again is told that it ran.
-        let again = client.call("write_file", args);
-        assert!(text(&again).contains(id), "{again}");
+        // The agent that makes the call again gets the outcome, once. After that it is a new call.
+        let again = client.call("edit", args.clone());
+        assert_eq!(again["structuredContent"]["replacements"], 1, "{again}");
+        assert_eq!(again["_meta"]["dev.toolcrib/call"], id, "{again}");
+        let new = client.call("edit", args);
+        assert!(text(&new).contains("String not found"), "{new}");
     }
 }
 
