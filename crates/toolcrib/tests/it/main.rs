@@ -22,6 +22,7 @@ mod input;
 mod keys;
 mod kill;
 mod mcp;
+mod mcp_agents;
 mod mcp_client;
 mod mcp_conformance;
 mod mcp_inspector;
@@ -50,6 +51,7 @@ mod retention;
 mod running_server;
 #[expect(dead_code, reason = "shared with other tests, which use all of it")]
 mod scratch;
+mod scripted_model;
 mod search;
 mod server;
 mod server_approvals;
