@@ -26,9 +26,9 @@ pub(crate) enum Step {
 /// The protocol of an agent.
 #[derive(Clone, Copy)]
 pub(crate) enum Wire {
-    /// Anthropic's messages.
+    /// The messages of Anthropic.
     Messages,
-    /// OpenAI's responses.
+    /// The responses of `OpenAI`.
     Responses,
 }
 
