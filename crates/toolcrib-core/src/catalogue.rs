@@ -48,6 +48,8 @@ pub struct ReplyView {
     /// Finds in a reply the content blocks that MCP clients are shown, if it has such: texts, pictures, sounds and
     /// resources. Other replies are shown as their JSON text.
     pub blocks: fn(&Value) -> Option<&Value>,
+    /// Puts the JSON Schema of a tool's reply into the contract's format, as [`Catalogue::reply`] does with the reply.
+    pub schema: fn(Value) -> Value,
 }
 
 /// What an argument says about the call itself.

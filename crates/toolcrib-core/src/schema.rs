@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, de};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::error::{ErrorKind, ToolError};
 use crate::nearest::{each, either, nearest};
@@ -25,6 +25,69 @@ pub fn of<T: JsonSchema>() -> Value {
         object.entry("properties").or_insert_with(|| Value::Object(Map::new()));
     }
     schema
+}
+
+/// Returns the schema of a reply. Fields may be added to replies, so it forbids none.
+pub fn of_reply<T: JsonSchema>() -> Value {
+    let settings = schemars::generate::SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+        settings.contract = schemars::generate::Contract::Serialize;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+    trim_reply(&mut schema);
+    schema
+}
+
+/// Removes what only costs tokens, or would forbid fields.
+fn trim_reply(schema: &mut Value) {
+    match schema {
+        Value::Object(object) => {
+            for key in ["$schema", "title", "format", "additionalProperties", "description"] {
+                // A field may have such a name, and then has a schema of its own.
+                if !object.get(key).is_some_and(Value::is_object) {
+                    object.remove(key);
+                }
+            }
+            split_optional_types(object);
+            object.values_mut().for_each(trim_reply);
+        }
+        Value::Array(items) => items.iter_mut().for_each(trim_reply),
+        _ => {}
+    }
+}
+
+/// Gives each field one type, because some clients do not know lists of types. A field that is left out when it is nothing
+/// is never null.
+fn split_optional_types(object: &mut Map<String, Value>) {
+    let required: Vec<Value> =
+        object.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+    let Some(Value::Object(fields)) = object.get_mut("properties") else { return };
+    for (name, field) in fields.iter_mut() {
+        let is_optional = !required.iter().any(|it| it == name.as_str());
+        if *field == true {
+            // Anything, as clients know it.
+            *field = json!({});
+        }
+        let Value::Object(field) = field else { continue };
+        if is_optional {
+            unwrap_option(field);
+        }
+        let Some(Value::Array(types)) = field.get_mut("type") else { continue };
+        if is_optional {
+            types.retain(|kind| kind != "null");
+        }
+        if let [one] = types.as_slice() {
+            let one = one.clone();
+            field.insert("type".to_owned(), one);
+        } else if types.len() == 2 && types.iter().any(|kind| kind == "null") {
+            types.retain(|kind| kind != "null");
+            let mut one = std::mem::take(field);
+            let kind = one.get("type").and_then(|types| types.get(0)).cloned().unwrap_or_default();
+            one.insert("type".to_owned(), kind);
+            field.insert("anyOf".to_owned(), json!([one, {"type": "null"}]));
+        }
+    }
 }
 
 fn trim(schema: &mut Value) {

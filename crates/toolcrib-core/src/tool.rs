@@ -27,7 +27,7 @@ pub trait Tool: Send + Sync + 'static {
     type Args: DeserializeOwned + JsonSchema + Send + 'static;
 
     /// The reply of the tool, before its catalogue gives it a form.
-    type Reply: Serialize + Send;
+    type Reply: Serialize + JsonSchema + Send;
 
     /// Returns the tool as data.
     fn declaration(&self) -> &'static Declaration;
@@ -264,6 +264,9 @@ pub trait AnyTool: Send + Sync {
     /// Returns the JSON Schema of the arguments, without what a model does not need.
     fn schema(&self) -> Value;
 
+    /// Returns the JSON Schema of the reply, before its catalogue gives it a form. Without one, it is null.
+    fn reply_schema(&self) -> Value;
+
     /// Parses the arguments.
     fn parse(&'static self, args: &Value) -> Result<Box<dyn Prepared>, ToolError>;
 
@@ -290,6 +293,10 @@ impl<T: Tool> AnyTool for T {
 
     fn schema(&self) -> Value {
         schema::of::<T::Args>()
+    }
+
+    fn reply_schema(&self) -> Value {
+        schema::of_reply::<T::Reply>()
     }
 
     fn parse(&'static self, args: &Value) -> Result<Box<dyn Prepared>, ToolError> {

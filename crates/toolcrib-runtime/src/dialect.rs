@@ -89,7 +89,7 @@ fn gemini(offer: &Offer, name: String) -> Value {
 fn mcp(offer: &Offer, name: String) -> Value {
     let declaration = offer.tool.declaration();
     let is_write = declaration.effect == Effect::Write;
-    json!({
+    let mut declared = json!({
         "name": name,
         "title": declaration.title(),
         "description": declaration.summary,
@@ -99,7 +99,23 @@ fn mcp(offer: &Offer, name: String) -> Value {
             "destructiveHint": is_write,
             "openWorldHint": false,
         },
-    })
+    });
+    if let Some(schema) = object_schema((offer.catalogue.view.schema)(offer.tool.reply_schema())) {
+        declared["outputSchema"] = schema;
+    }
+    declared
+}
+
+/// Returns the schema of a reply if the reply is always an object: MCP knows no others.
+fn object_schema(mut schema: Value) -> Option<Value> {
+    let is_object = |schema: &Value| schema["type"] == "object";
+    let has_object_forms = schema["anyOf"]
+        .as_array()
+        .is_some_and(|forms| !forms.is_empty() && forms.iter().all(is_object));
+    if has_object_forms {
+        schema["type"] = "object".into();
+    }
+    is_object(&schema).then_some(schema)
 }
 
 /// Removes keywords that a provider's strict mode does not know, wherever a schema stands.

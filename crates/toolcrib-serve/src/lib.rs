@@ -37,8 +37,8 @@ pub use health::{FindLoss, Readiness};
 pub use identity::TokenBook;
 pub use listener::{BindError, BindErrorKind};
 pub use mcp::{
-    ApproverSource, ClientTrust, McpConfig, McpServer, StdioEnd, TrustedAnswers, mcp_routes,
-    serve_stdio,
+    ApproverSource, ClientTrust, McpConfig, McpServer, StdioEnd, ToolListing, TrustedAnswers,
+    mcp_routes, serve_stdio,
 };
 pub use observation::{EndpointError, ObservedRecorder, Observer, OtlpEndpoint, SpanExporter};
 pub use pipeline::Served;

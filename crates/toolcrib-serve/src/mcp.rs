@@ -9,6 +9,7 @@
 mod approval_form;
 mod asked_call;
 mod call_client;
+mod call_gate;
 mod call_state;
 mod client_connection;
 mod client_prompt;
@@ -31,7 +32,8 @@ mod subscribed_resources;
 mod tasks;
 mod tool_call;
 mod tool_list;
+mod tool_search;
 
 pub use http::mcp_routes;
-pub use server::{ApproverSource, ClientTrust, McpConfig, McpServer, TrustedAnswers};
+pub use server::{ApproverSource, ClientTrust, McpConfig, McpServer, ToolListing, TrustedAnswers};
 pub use stdio::{StdioEnd, serve_stdio};

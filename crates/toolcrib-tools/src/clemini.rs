@@ -38,7 +38,7 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
     error_reply,
     error_code: None,
     saves_replies_above: None,
-    view: ReplyView { render, render_error, blocks: |_| None },
+    view: ReplyView { render, render_error, blocks: |_| None, schema: |reply| reply },
     material: Material::NONE,
 };
 

@@ -48,7 +48,7 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
     error_reply,
     error_code: Some(error_code),
     saves_replies_above: None,
-    view: ReplyView { render, render_error, blocks: |_| None },
+    view: ReplyView { render, render_error, blocks: |_| None, schema: reply_schema },
     material: Material::NONE,
 };
 
@@ -58,6 +58,19 @@ fn reply(declaration: &Declaration, reply: Value, elapsed: Duration) -> Value {
         "tool": declaration.name,
         "result": reply,
         "elapsed_ms": millis(elapsed),
+    })
+}
+
+fn reply_schema(reply: Value) -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "ok": {"const": true},
+            "tool": {"type": "string"},
+            "result": reply,
+            "elapsed_ms": {"type": "integer"},
+        },
+        "required": ["ok", "tool", "result", "elapsed_ms"],
     })
 }
 

@@ -23,12 +23,25 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
     error_reply,
     error_code: None,
     saves_replies_above: None,
-    view: ReplyView { render, render_error, blocks: |_| None },
+    view: ReplyView { render, render_error, blocks: |_| None, schema: reply_schema },
     material: Material::NONE,
 };
 
 fn reply(_: &Declaration, reply: Value, elapsed: Duration) -> Value {
     json!({"success": true, "result": reply, "metadata": {"duration": millis(elapsed)}})
+}
+
+fn reply_schema(reply: Value) -> Value {
+    let metadata = json!({
+        "type": "object",
+        "properties": {"duration": {"type": "integer"}},
+        "required": ["duration"],
+    });
+    json!({
+        "type": "object",
+        "properties": {"success": {"const": true}, "result": reply, "metadata": metadata},
+        "required": ["success", "result", "metadata"],
+    })
 }
 
 fn error_reply(failure: &Failure<'_>) -> Value {

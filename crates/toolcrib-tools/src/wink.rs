@@ -40,7 +40,7 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
     error_reply,
     error_code: None,
     saves_replies_above: None,
-    view: ReplyView { render, render_error, blocks: |_| None },
+    view: ReplyView { render, render_error, blocks: |_| None, schema: reply_schema },
     material: Material::NONE,
 };
 
@@ -56,6 +56,19 @@ fn reply(declaration: &Declaration, mut reply: Value, elapsed: Duration) -> Valu
         wrapped.insert("metadata".to_owned(), metadata);
     }
     Value::Object(wrapped)
+}
+
+fn reply_schema(mut reply: Value) -> Value {
+    let mut properties = json!({
+        "tool": {"type": "string"},
+        "success": {"const": true},
+        "execution_time_ms": {"type": "integer"},
+    });
+    for key in ["output", "files_affected", "metadata"] {
+        properties[key] = reply["properties"][key].take();
+    }
+    let required = ["tool", "success", "output", "files_affected", "execution_time_ms"];
+    json!({"type": "object", "properties": properties, "required": required})
 }
 
 fn error_reply(failure: &Failure<'_>) -> Value {

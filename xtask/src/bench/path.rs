@@ -38,7 +38,7 @@ struct Args {
     _text: String,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Reply {
     done: bool,
 }
@@ -80,6 +80,7 @@ static CATALOGUE: Catalogue = Catalogue {
         render: |reply| Rendering::Fields { data: reply, exit_code: None },
         render_error: |_| RenderedError::default(),
         blocks: |_| None,
+        schema: |reply| reply,
     },
     material: Material::NONE,
 };

@@ -164,6 +164,7 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
         render: |reply| Rendering::Fields { data: reply, exit_code: None },
         render_error: |_| RenderedError::default(),
         blocks: |_| None,
+        schema: |reply| reply,
     },
     material: Material::NONE,
 };

@@ -8,6 +8,7 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use toolcrib_core::{Caller, Door, Principal, SessionId};
 
+use super::call_gate::CallGate;
 use super::server::{ClientTrust, TrustedAnswers};
 use super::server_slot::ServerSlot;
 use super::subscribed_resources::SubscribedResources;
@@ -25,6 +26,8 @@ pub(super) struct McpHandler {
     pub(super) has_teller: Arc<AtomicBool>,
     /// What the client wants to be told, in protocols before 2026-07-28.
     pub(super) least_log_level: Arc<Mutex<LoggingLevel>>,
+    /// Holds back calls of a client that makes more than it reads.
+    pub(super) gate: Arc<CallGate>,
     /// The resources that it subscribed to, in protocols before 2026-07-28.
     pub(super) subscribed: Arc<SubscribedResources>,
 }
@@ -52,6 +55,7 @@ impl McpHandler {
             transport,
             has_teller: Arc::default(),
             least_log_level,
+            gate: Arc::default(),
             subscribed: Arc::default(),
         }
     }

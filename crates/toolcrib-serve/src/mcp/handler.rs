@@ -220,6 +220,7 @@ impl ServerHandler for McpHandler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        let _turn = self.gate.enter().await;
         // Kept out of the future of every request, which is moved around.
         Box::pin(self.make_call(request, context)).await
     }

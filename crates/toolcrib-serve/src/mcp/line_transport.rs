@@ -14,6 +14,8 @@ use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 use toolcrib_core::json;
 
+use super::call_gate::CallGate;
+
 /// What reads messages.
 pub(super) type LineInput = Box<dyn AsyncRead + Send + Unpin>;
 
@@ -31,6 +33,7 @@ pub(super) struct LineTransport {
     /// Whether the rest of a line that is too long is being skipped.
     is_skipping: bool,
     output: Arc<Mutex<Option<LineOutput>>>,
+    gate: Arc<CallGate>,
     /// Whether messages that need the server can be answered.
     opened: CancellationToken,
     has_begun: bool,
@@ -47,12 +50,18 @@ enum ReadLine {
 
 impl LineTransport {
     /// Only a first message that needs no server is passed on before `opened` is cancelled.
-    pub(super) fn new(input: LineInput, output: LineOutput, opened: CancellationToken) -> Self {
+    pub(super) fn new(
+        input: LineInput,
+        output: LineOutput,
+        gate: Arc<CallGate>,
+        opened: CancellationToken,
+    ) -> Self {
         Self {
             input: BufReader::with_capacity(BUFFER_BYTES, input),
             line: Vec::new(),
             is_skipping: false,
             output: Arc::new(Mutex::new(Some(output))),
+            gate,
             opened,
             has_begun: false,
             held: None,
@@ -156,10 +165,11 @@ impl Transport<RoleServer> for LineTransport {
         &mut self,
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let output = Arc::clone(&self.output);
+        let (output, gate) = (Arc::clone(&self.output), Arc::clone(&self.gate));
         async move {
             let mut bytes = serde_json::to_vec(&message)?;
             bytes.push(b'\n');
+            let _waiting = gate.count(bytes.len());
             match &mut *output.lock().await {
                 Some(output) => {
                     output.write_all(&bytes).await?;

@@ -39,6 +39,8 @@ pub type ApproverSource = Box<dyn Fn(Option<Arc<dyn Prompt>>) -> Arc<dyn Approve
 pub struct McpConfig {
     /// The catalogues and tools to offer; without it, all that the runtime has.
     pub toolset: Option<Vec<String>>,
+    /// Which tools are listed.
+    pub listing: ToolListing,
     /// How far the answers count that a client brings.
     pub trust: ClientTrust,
     /// How long there is to answer a question in the client.
@@ -57,6 +59,15 @@ pub struct ClientTrust {
     pub highest_tier: u8,
     /// Whether answers over HTTP count. There, the one who asks and the one who answers have the same token.
     pub over_http: bool,
+}
+
+/// Which of the tools on offer clients are listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToolListing {
+    /// All.
+    All,
+    /// One that finds the others, and one that calls what was found.
+    Search,
 }
 
 /// Which answers of a client count.

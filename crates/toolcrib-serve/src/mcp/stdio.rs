@@ -69,7 +69,7 @@ async fn serve_lines(
     opened: CancellationToken,
 ) -> io::Result<StdioEnd> {
     let _flags = KeptFlags::keep()?;
-    let lines = LineTransport::new(reader()?, writer()?, opened);
+    let lines = LineTransport::new(reader()?, writer()?, Arc::clone(&handler.gate), opened);
     match serve_server_with_ct(handler, lines, stopped).await {
         Ok(running) => {
             let _ = running.waiting().await;

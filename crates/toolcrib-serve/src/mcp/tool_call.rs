@@ -26,13 +26,17 @@ use super::client_prompt::ClientPrompt;
 use super::client_question::input_requests;
 use super::progress::CallProgress;
 use super::running_task::RunningTask;
-use super::server::{McpServer, TrustedAnswers};
+use super::server::{McpServer, ToolListing, TrustedAnswers};
 use super::tasks::{created, no_outcome};
 use super::tool_list::OfferedTool;
+use super::tool_search::{FIND_TOOLS, USE_TOOL, found_call};
 use crate::api::{Outliving, Panicked, RunningCall};
 
 /// The key of a reply's metadata that has the id of the call, for the record.
 const CALL_KEY: &str = "dev.toolcrib/call";
+
+/// The key of a failed reply's metadata that has the catalogue's reply as data.
+const ERROR_KEY: &str = "dev.toolcrib/error";
 
 /// How long a client has to bring an answer to a question of a tool.
 const LONGEST_ANSWER_TIME: Duration = Duration::from_hours(1);
@@ -76,9 +80,17 @@ impl McpHandler {
     /// Makes a call. If a person must approve it, they are asked in the client if that is possible.
     pub(super) async fn make_call(
         &self,
-        request: CallToolRequestParams,
+        mut request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        if self.server.config.listing == ToolListing::Search {
+            match &*request.name {
+                FIND_TOOLS => return Ok(self.server.find_tools(request).into()),
+                USE_TOOL => request = found_call(request)?,
+                // A client may know the name of a tool that was not listed.
+                _ => {}
+            }
+        }
         let tool = self.server.find_tool(&request.name)?;
         let who = self.caller(&context)?;
         let args = Value::Object(request.arguments.unwrap_or_default());
@@ -335,9 +347,14 @@ pub(super) fn kept_result(call: &str, kept: &KeptOutcome) -> CallToolResult {
 }
 
 fn with_call(mut result: CallToolResult, reply: &Value, call: &str) -> CallToolResult {
-    result.structured_content = Some(reply.clone()).filter(Value::is_object);
     let mut meta = MetaObject::new();
     meta.insert(CALL_KEY.to_owned(), json!(call));
+    if result.is_error == Some(true) {
+        // Clients check structured content against the schema of replies, which errors do not fit.
+        meta.insert(ERROR_KEY.to_owned(), reply.clone());
+    } else {
+        result.structured_content = Some(reply.clone()).filter(Value::is_object);
+    }
     result.meta = Some(meta);
     result
 }

@@ -7,7 +7,7 @@ use toolcrib_core::nearest::{either, nearest};
 use toolcrib_core::toolset::Offer;
 use toolcrib_runtime::dialect::{Dialect, Names, declare};
 
-use super::server::McpServer;
+use super::server::{McpServer, ToolListing};
 
 /// How many tools a page has.
 const PAGE_SIZE: usize = 100;
@@ -67,6 +67,9 @@ impl McpServer {
         &self,
         request: Option<&PaginatedRequestParams>,
     ) -> Result<ListToolsResult, ErrorData> {
+        if self.config.listing == ToolListing::Search {
+            return Ok(fresh(ListToolsResult::with_all_items(self.searching_tools())));
+        }
         let offered = self.offered();
         let cursor = request.and_then(|request| request.cursor.as_deref());
         let from = match cursor {
@@ -85,10 +88,7 @@ impl McpServer {
         if from + PAGE_SIZE < offered.len() {
             result.next_cursor = page.last().map(|tool| tool.name.clone());
         }
-        result.ttl_ms = Some(FRESH_MS);
-        // Operators offer different tools to different servers, and tokens may differ one day.
-        result.cache_scope = Some(CacheScope::Private);
-        Ok(result)
+        Ok(fresh(result))
     }
 
     /// Finds a tool by the name that clients call it by.
@@ -107,6 +107,14 @@ impl McpServer {
         let data = serde_json::json!({"nearest": near});
         Err(ErrorData::invalid_params(format!("no tool `{shown}`; {hint}"), Some(data)))
     }
+}
+
+/// Says how long a client may keep a list.
+fn fresh(mut result: ListToolsResult) -> ListToolsResult {
+    result.ttl_ms = Some(FRESH_MS);
+    // Operators offer different tools to different servers, and tokens may differ one day.
+    result.cache_scope = Some(CacheScope::Private);
+    result
 }
 
 impl OfferedTool {

@@ -38,7 +38,7 @@ enum TimeoutAction {
     Keep,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum Reply {
     Over {

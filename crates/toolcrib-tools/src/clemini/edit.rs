@@ -29,7 +29,7 @@ pub(crate) struct Args {
     create_if_not_exists: Option<bool>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct Reply {
     success: bool,
     replacements: usize,

@@ -33,7 +33,7 @@ enum GlobSort {
     Size,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct Reply {
     matches: Vec<String>,
     count: usize,

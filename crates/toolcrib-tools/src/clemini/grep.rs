@@ -49,7 +49,7 @@ enum OutputMode {
     Count,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct Reply {
     matches: Vec<Match>,
     count: usize,
@@ -62,7 +62,7 @@ pub(crate) struct Reply {
     warnings: Vec<String>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 enum Match {
     Line {

@@ -13,7 +13,7 @@ pub(crate) struct Args {
     task_id: String,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct Reply {
     task_id: String,
     status: &'static str,

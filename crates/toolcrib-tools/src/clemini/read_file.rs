@@ -25,7 +25,7 @@ pub(crate) struct Args {
     limit: Option<NonZeroUsize>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct Reply {
     contents: String,
     total_lines: usize,

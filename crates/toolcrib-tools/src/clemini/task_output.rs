@@ -29,7 +29,7 @@ pub(crate) struct Args {
     stream: Option<StreamChoice>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct Reply {
     task_id: String,
     status: &'static str,
@@ -44,7 +44,7 @@ pub(crate) struct Reply {
 }
 
 /// The lines that a reply holds.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct LinesRead {
     stream: &'static str,
     from: u64,

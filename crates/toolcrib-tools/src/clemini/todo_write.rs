@@ -15,7 +15,7 @@ pub(crate) struct Args {
     todos: Vec<TodoItem>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct Reply {
     success: bool,
     count: usize,

@@ -24,7 +24,7 @@ pub(crate) struct Args {
     backup: Option<bool>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct Reply {
     success: bool,
     bytes_written: usize,

@@ -33,7 +33,7 @@ pub(crate) enum CardSeverity {
     High,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct Reply {
     id: String,
     title: String,

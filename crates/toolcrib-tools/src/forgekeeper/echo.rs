@@ -13,7 +13,7 @@ pub(crate) struct Args {
     text: String,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct Reply {
     text: String,
 }

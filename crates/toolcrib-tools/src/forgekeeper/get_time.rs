@@ -10,7 +10,7 @@ pub(crate) struct GetTime;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {}
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct Reply {
     time: String,
     unix_ms: i64,

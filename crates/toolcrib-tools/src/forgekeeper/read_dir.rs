@@ -17,7 +17,7 @@ pub(crate) struct Args {
     path: Option<String>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct Reply {
     path: String,
     entries: Vec<ListedEntry>,
@@ -28,7 +28,7 @@ pub(crate) struct Reply {
     warnings: Vec<String>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct ListedEntry {
     name: String,
     #[serde(rename = "type")]

@@ -24,7 +24,7 @@ pub(crate) struct Args {
     limit: Option<NonZeroUsize>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct Reply {
     path: String,
     content: String,

@@ -20,7 +20,7 @@ pub(crate) struct Args {
     overwrite: Option<bool>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct Reply {
     path: String,
     bytes: usize,

@@ -23,7 +23,7 @@ pub(crate) struct Args {
     limit: Option<Capped<1, 100>>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct Reply {
     dirs: Vec<DirEntry>,
     truncated: bool,
@@ -31,7 +31,7 @@ pub(crate) struct Reply {
     warnings: Vec<String>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct DirEntry {
     path: String,
     depth: u64,

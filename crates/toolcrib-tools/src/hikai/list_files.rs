@@ -24,7 +24,7 @@ pub(crate) struct Args {
     limit: Option<Capped<1, 100>>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct Reply {
     files: Vec<FileEntry>,
     truncated: bool,
@@ -32,7 +32,7 @@ pub(crate) struct Reply {
     warnings: Vec<String>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct FileEntry {
     path: String,
     name: String,

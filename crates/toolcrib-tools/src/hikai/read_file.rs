@@ -23,7 +23,7 @@ pub(crate) struct Args {
     offset: Option<NonZeroUsize>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Reply {
     path: String,

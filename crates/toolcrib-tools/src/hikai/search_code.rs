@@ -23,7 +23,7 @@ pub(crate) struct Args {
     limit: Option<Within<1, 50>>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct SearchMatch {
     path: String,
     snippet: String,

@@ -31,14 +31,14 @@ pub(crate) struct PlanItemArgs {
     status: TodoStatus,
 }
 
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, JsonSchema)]
 pub(crate) struct PlanItem {
     id: String,
     #[serde(flatten)]
     item: TodoItem,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Reply {
     items: Vec<PlanItem>,

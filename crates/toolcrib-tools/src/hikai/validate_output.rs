@@ -22,7 +22,7 @@ pub(crate) struct Args {
     data: Value,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct Reply {
     valid: bool,
     errors: Vec<String>,

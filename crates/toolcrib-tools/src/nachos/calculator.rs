@@ -19,7 +19,7 @@ pub(crate) struct Args {
     expression: String,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct Reply {
     expression: String,
     answer: Value,

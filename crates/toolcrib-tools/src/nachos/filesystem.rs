@@ -32,7 +32,7 @@ pub(crate) enum FileAction {
     Delete,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum Reply {
     Read(String),

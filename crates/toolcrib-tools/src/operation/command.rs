@@ -112,7 +112,7 @@ impl StreamChoice {
 pub(crate) const DEFAULT_OUTPUT_LINES: u64 = 200;
 
 /// A limit that ended or throttled a command, in a reply.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct StruckLimit {
     name: &'static str,
     allowed: u64,

@@ -18,7 +18,7 @@ pub(crate) struct ShellArgs {
 }
 
 /// The reply of `run_bash` and `run_powershell`.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct ShellReply {
     stdout: String,
     stderr: String,

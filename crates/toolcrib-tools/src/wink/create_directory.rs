@@ -17,7 +17,7 @@ pub(crate) struct Args {
     path: String,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct Metadata {
     created_parents: Vec<String>,
 }

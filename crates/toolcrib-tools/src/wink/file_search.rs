@@ -24,7 +24,7 @@ pub(crate) struct Args {
     base_path: Option<String>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct Metadata {
     matches: usize,
     pattern: String,

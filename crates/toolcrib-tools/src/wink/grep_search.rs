@@ -30,7 +30,7 @@ pub(crate) struct Args {
     max_results: Option<Within<1, 1000>>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct Metadata {
     total_matches: u64,
     #[serde(skip_serializing_if = "Option::is_none")]

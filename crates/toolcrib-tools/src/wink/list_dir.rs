@@ -24,7 +24,7 @@ pub(crate) struct Args {
     page: Option<NonZeroUsize>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct Metadata {
     total_entries: usize,
     files: usize,

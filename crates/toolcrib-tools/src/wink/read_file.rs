@@ -26,7 +26,7 @@ pub(crate) struct Args {
     end_line: Option<NonZeroUsize>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct Metadata {
     total_lines: usize,
     lines_returned: usize,

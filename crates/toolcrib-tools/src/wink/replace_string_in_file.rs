@@ -23,7 +23,7 @@ pub(crate) struct Args {
     new_string: String,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct Metadata {
     occurrences_found: usize,
     occurrences_replaced: usize,

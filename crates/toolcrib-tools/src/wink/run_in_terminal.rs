@@ -27,7 +27,7 @@ fn default_seconds() -> Option<Within<1, 300>> {
     Within::of(30)
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct Metadata {
     exit_code: i32,
     stdout_lines: u64,

@@ -22,7 +22,7 @@ pub(crate) struct Args {
     stream: Option<StreamChoice>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct Metadata {
     command: String,
     exit_code: i32,

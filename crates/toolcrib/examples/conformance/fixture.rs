@@ -55,6 +55,10 @@ impl AnyTool for Fixture {
         self.schema.clone()
     }
 
+    fn reply_schema(&self) -> Value {
+        Value::Null
+    }
+
     fn parse(&'static self, args: &Value) -> Result<Box<dyn Prepared>, ToolError> {
         match args {
             Value::Object(args) => {

@@ -49,6 +49,7 @@ fn catalogue() -> &'static Catalogue {
             render: |reply| Rendering::Fields { data: reply, exit_code: None },
             render_error: |reply| RenderedError::at(reply, "/content/0/text", "/hint"),
             blocks: |reply| reply.get("content"),
+            schema: |_| Value::Null,
         },
         material: Material { prompts: &prompts::PROMPTS, resources: &resources::RESOURCES },
     }))

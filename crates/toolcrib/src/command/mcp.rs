@@ -20,7 +20,8 @@ use tokio::task::spawn_blocking;
 use toolcrib_core::{Principal, Role, SessionId, Toolset};
 use toolcrib_ledger::TokenFile;
 use toolcrib_serve::{
-    Api, ClientTrust, McpConfig, McpServer, Observer, StdioEnd, TrustedAnswers, serve_stdio,
+    Api, ClientTrust, McpConfig, McpServer, Observer, StdioEnd, ToolListing, TrustedAnswers,
+    serve_stdio,
 };
 use toolcrib_tools::catalogues;
 
@@ -114,6 +115,11 @@ pub(super) fn server(api: &Arc<Api>, queue: &QuestionQueue, settings: &Settings)
     let highest_tier = if settings.get(table::MCP_APPROVE_TIER_3) { 4 } else { 2 };
     let config = McpConfig {
         toolset,
+        listing: if settings.get(table::MCP_SEARCH) {
+            ToolListing::Search
+        } else {
+            ToolListing::All
+        },
         trust: ClientTrust {
             answers: match settings.get(table::MCP_APPROVE) {
                 ClientAnswers::Off => TrustedAnswers::None,

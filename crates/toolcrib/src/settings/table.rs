@@ -193,6 +193,10 @@ settings_table! {
     /// The catalogues and tools that MCP clients are offered, if `toolset` is not set.
     MCP_TOOLSET: Vec<String> = names("mcp.toolset", &["clemini"]).at_start();
 
+    /// Whether MCP clients are listed two tools in place of all: one that finds tools by words, and one that calls what was
+    /// found. It keeps the list short if many tools are on offer.
+    MCP_SEARCH: bool = switch("mcp.search", "off").at_start();
+
     /// Which answers count that an MCP client brings: none (`off`), yes to one call (`once`), or also "always". The
     /// client is the program that runs the agent, and could make up an answer.
     MCP_APPROVE: ClientAnswers =

@@ -1,7 +1,7 @@
 //! Runs every example of every tool through the real binary on real files.
 
 use serde_json::Value;
-use toolcrib_core::Example;
+use toolcrib_core::{AnyTool, Catalogue, Example};
 
 use crate::reply::assert_reply;
 use crate::running_server::RunningServer;
@@ -80,6 +80,21 @@ fn every_example_holds_over_http() {
     check_examples(call_server);
 }
 
+/// Checks that the reply of a call that succeeded fits the schema that MCP clients are told.
+fn check_schema(catalogue: &Catalogue, tool: &dyn AnyTool, reply: &Value, what: &str) {
+    let is_failure = reply["success"] == false
+        || reply["ok"] == false
+        || reply.get("error").is_some()
+        || reply.get("errors").is_some_and(|errors| errors != &Value::Array(Vec::new()));
+    if is_failure {
+        return;
+    }
+    let schema = (catalogue.view.schema)(tool.reply_schema());
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let faults: Vec<String> = validator.iter_errors(reply).map(|err| err.to_string()).collect();
+    assert!(faults.is_empty(), "{what}: {faults:?}\n{reply}\n{schema}");
+}
+
 fn check_examples(call: fn(&Scratch, &str, &Example) -> Value) {
     let mut count = 0;
     for catalogue in CATALOGUES {
@@ -93,6 +108,7 @@ fn check_examples(call: fn(&Scratch, &str, &Example) -> Value) {
                     scratch.put(path, content);
                 }
                 let got = call(&scratch, &name, example);
+                check_schema(catalogue, *tool, &got, &what);
                 assert_reply(got, serde_json::from_str(example.reply).unwrap(), &what);
                 for (name, content) in example.leaves {
                     let path = scratch.work().join(name);

@@ -27,6 +27,7 @@ mod mcp_client;
 mod mcp_conformance;
 mod mcp_inspector;
 mod mcp_install;
+mod mcp_load;
 mod mcp_python;
 mod mcp_tasks;
 mod mcp_typescript;

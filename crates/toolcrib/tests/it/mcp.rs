@@ -65,6 +65,38 @@ fn other_tools_can_be_chosen_and_shared_names_have_their_catalogue() {
 }
 
 #[test]
+fn tools_of_a_large_set_are_found_by_words_and_called_as_themselves() {
+    let scratch = Scratch::new();
+    scratch.put("notes.txt", "hello\n");
+    scratch.put("old.txt", "x\n");
+    let words = ["-c", "mcp.search=on", "-c", "mcp.toolset=[\"clemini\", \"nachos\"]"];
+    let mut client = McpClient::start(&scratch, Protocol::Stateless, with_forms(), &words);
+    let listed = client.request("tools/list", json!({}))["result"]["tools"].clone();
+    let names: Vec<&str> =
+        listed.as_array().unwrap().iter().filter_map(|tool| tool["name"].as_str()).collect();
+    assert_eq!(names, ["find_tools", "use_tool"]);
+    let found = client.call("find_tools", json!({"query": "read FILE", "limit": 2}));
+    let tools = found["structuredContent"]["tools"].as_array().unwrap();
+    assert_eq!((tools.len(), &tools[0]["name"]), (2, &json!("read_file")), "{found}");
+    assert!(tools[0]["inputSchema"]["properties"]["file_path"].is_object(), "{found}");
+    let args = json!({"name": "read_file", "arguments": {"file_path": "notes.txt"}});
+    let read = client.call("use_tool", args);
+    assert_eq!(read["structuredContent"]["contents"], "1: hello", "{read}");
+    let call = read["_meta"]["dev.toolcrib/call"].as_str().unwrap();
+    let story = scratch.run(["audit", "show", call, "--json"]).json();
+    assert_eq!(story["tool"], "clemini/read_file", "{story}");
+    // A person is asked about the tool itself.
+    let args = json!({"name": "bash", "arguments": delete()});
+    let (form, result) = client.call_asked("use_tool", args, accept("once", ""));
+    assert!(form["message"].as_str().unwrap().contains(DELETE), "{form}");
+    assert_eq!(result["isError"], false, "{result}");
+    let nothing = client.call("find_tools", json!({"query": "zzzz"}));
+    assert!(nothing["isError"] == true && text(&nothing).contains("read_file"), "{nothing}");
+    let wrong = client.request("tools/call", json!({"name": "use_tool", "arguments": {"x": 1}}));
+    assert_eq!(wrong["error"]["code"], -32602, "{wrong}");
+}
+
+#[test]
 fn a_form_says_what_it_does_not_show() {
     for protocol in PROTOCOLS {
         let scratch = Scratch::new();
@@ -189,7 +221,7 @@ fn a_client_without_forms_is_told_where_the_call_waits() {
         let args = json!({"file_path": "a.txt", "old_string": "old", "new_string": "new"});
         let result = client.call("edit", args.clone());
         assert_eq!(result["isError"], true, "{result}");
-        let id = result["structuredContent"]["context"]["approval_id"].as_str().unwrap();
+        let id = result["_meta"]["dev.toolcrib/error"]["context"]["approval_id"].as_str().unwrap();
         let approved = scratch.run(["approvals", "approve", id, "--yes"]);
         assert_eq!(approved.code, 0, "{}", approved.stderr);
         assert_eq!(scratch.text("a.txt"), "new\n");
@@ -453,7 +485,8 @@ fn over_http_the_token_says_who_calls_and_answers_do_not_count() {
     let (_, parked) =
         post(&server, &agent, "write_file", &json!({"file_path": "b.txt", "content": "x"}));
     assert_eq!(parked["result"]["isError"], true, "{parked}");
-    let id = parked["result"]["structuredContent"]["context"]["approval_id"].as_str().unwrap();
+    let id =
+        parked["result"]["_meta"]["dev.toolcrib/error"]["context"]["approval_id"].as_str().unwrap();
     let (status, _) =
         server.post(&approver, &format!("/api/approvals/{id}"), &json!({"decision": "approve"}));
     assert_eq!(status, 200);

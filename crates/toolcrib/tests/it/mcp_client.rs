@@ -68,6 +68,11 @@ impl McpClient {
         client
     }
 
+    /// Returns what the client writes to, for somebody else. Nothing more can be sent with this client.
+    pub(crate) fn take_input(&mut self) -> ChildStdin {
+        self.input.take().unwrap()
+    }
+
     pub(crate) fn send(&mut self, message: &Value) {
         self.send_line(&message.to_string());
     }

@@ -1,0 +1,170 @@
+//! Many calls, floods and a client that never reads: nothing grows, hangs or is left out.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::mcp_client::{McpClient, Protocol};
+use crate::running_server::wait_until;
+use crate::scratch::Scratch;
+
+/// What a process holds.
+#[derive(Debug)]
+struct HeldByProcess {
+    kilobytes: u64,
+    threads: usize,
+    descriptors: usize,
+}
+
+impl HeldByProcess {
+    fn of(client: &McpClient) -> Self {
+        let process = format!("/proc/{}", client.child.0.id());
+        let status = fs::read_to_string(format!("{process}/status")).unwrap();
+        let memory = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
+        let count = |folder: &str| fs::read_dir(format!("{process}/{folder}")).unwrap().count();
+        Self {
+            kilobytes: memory.trim().trim_end_matches(" kB").parse().unwrap(),
+            threads: count("task"),
+            descriptors: count("fd"),
+        }
+    }
+}
+
+fn start(scratch: &Scratch, protocol: Protocol) -> McpClient {
+    let toolset = ["-c", "mcp.toolset=[\"clemini\", \"forgekeeper/echo\"]"];
+    McpClient::start(scratch, protocol, json!({}), &toolset)
+}
+
+fn echo(text: &str) -> Value {
+    json!({"name": "echo", "arguments": {"text": text}})
+}
+
+/// Makes calls eight at a time, and waits for all of them.
+fn make_calls(client: &mut McpClient, count: usize) {
+    for _ in 0..count / 8 {
+        let mut open: Vec<u64> = (0..7).map(|_| client.ask("tools/call", echo("x"))).collect();
+        let read = json!({"name": "read_file", "arguments": {"file_path": "a.txt"}});
+        open.push(client.ask("tools/call", read));
+        while !open.is_empty() {
+            let reply = client.receive();
+            assert_eq!(reply["result"]["isError"], false, "{reply}");
+            open.retain(|id| reply["id"] != *id);
+        }
+    }
+}
+
+#[test]
+fn twenty_thousand_calls_leave_no_memory_thread_or_descriptor_behind() {
+    for protocol in [Protocol::Session, Protocol::Stateless] {
+        let scratch = Scratch::new();
+        scratch.put("a.txt", "one\n".repeat(1000));
+        let mut client = start(&scratch, protocol);
+        make_calls(&mut client, 4000);
+        let before = HeldByProcess::of(&client);
+        make_calls(&mut client, 10_000);
+        let after = HeldByProcess::of(&client);
+        // What an allocator takes and gives, and far less than a leak of some hundred bytes a call.
+        assert!(after.kilobytes < before.kilobytes + 2048, "{before:?} {after:?}");
+        assert!(after.threads <= before.threads + 1, "{before:?} {after:?}");
+        assert!(after.descriptors <= before.descriptors + 2, "{before:?} {after:?}");
+        assert_eq!(client.close(), 0);
+    }
+}
+
+#[test]
+fn a_thousand_calls_at_once_are_all_answered() {
+    let scratch = Scratch::new();
+    let mut client = start(&scratch, Protocol::Stateless);
+    let mut open: Vec<u64> = (0..1000).map(|_| client.ask("tools/call", echo("x"))).collect();
+    while !open.is_empty() {
+        let reply = client.receive();
+        assert_eq!(reply["result"]["isError"], false, "{reply}");
+        open.retain(|id| reply["id"] != *id);
+    }
+    assert_eq!(client.close(), 0);
+}
+
+#[test]
+fn h_046_a_flood_of_notifications_grows_nothing() {
+    let scratch = Scratch::new();
+    scratch.put("a.txt", "one\n");
+    let mut client = start(&scratch, Protocol::Session);
+    make_calls(&mut client, 80);
+    let before = HeldByProcess::of(&client);
+    for number in 0..100_000 {
+        let params = json!({"requestId": number, "reason": "flood"});
+        let method = "notifications/cancelled";
+        client.send(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
+    }
+    make_calls(&mut client, 80);
+    let after = HeldByProcess::of(&client);
+    assert!(after.kilobytes < before.kilobytes + 8192, "{before:?} {after:?}");
+}
+
+#[test]
+fn a_client_that_never_reads_does_not_fill_the_memory() {
+    let scratch = Scratch::new();
+    scratch.put("large.txt", "a line of a file\n".repeat(10_000));
+    let mut client = start(&scratch, Protocol::Session);
+    let process = format!("/proc/{}/status", client.child.0.id());
+    let memory = || {
+        let status = fs::read_to_string(&process).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap()
+    };
+    let input = client.take_input();
+    let read =
+        json!({"name": "read_file", "arguments": {"file_path": "large.txt", "limit": 10_000}});
+    let writer = std::thread::spawn(move || {
+        let mut input = input;
+        for id in 0..5000 {
+            let message =
+                json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": read});
+            // It fails when the server is gone.
+            if std::io::Write::write_all(&mut input, format!("{message}\n").as_bytes()).is_err() {
+                return;
+            }
+        }
+    });
+    // The replies of all calls would be a gigabyte.
+    let mut largest = 0;
+    let mut steady = 0;
+    wait_until(|| {
+        let now = memory();
+        steady = if now > largest + 1024 { 0 } else { steady + 1 };
+        largest = largest.max(now);
+        steady > 100
+    });
+    assert!(largest < 250_000, "{largest} kB");
+    client.child.0.kill().unwrap();
+    writer.join().unwrap();
+}
+
+#[test]
+fn bad_messages_get_an_error_and_the_connection_goes_on() {
+    let scratch = Scratch::new();
+    let mut client = start(&scratch, Protocol::Session);
+    // H-025
+    client.send_line(&"[".repeat(100_000));
+    assert_eq!(client.receive()["error"]["code"], -32700);
+    // H-027
+    let numbers = r#"{"text":"x","n":1e400}"#;
+    client.send_line(&format!(
+        r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"name":"echo","arguments":{numbers}}}}}"#
+    ));
+    assert!(client.receive()["error"]["code"].is_i64());
+    let surrogate = r#"{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"echo","arguments":{"text":"\ud800"}}}"#;
+    client.send_line(surrogate);
+    assert!(client.receive()["error"]["code"].is_i64());
+    // H-042
+    for name in ["../bash", "bash\0", "BASH", ""] {
+        let reply = client.request("tools/call", json!({"name": name, "arguments": {}}));
+        assert_eq!(reply["error"]["code"], -32602, "{name:?}: {reply}");
+    }
+    // Arguments that do not fit are the model's to mend.
+    let reply = client.request("tools/call", json!({"name": "echo", "arguments": {"text": 5}}));
+    assert_eq!(reply["result"]["isError"], true, "{reply}");
+    // The control: the connection works.
+    let reply = client.request("tools/call", echo("still here"));
+    assert_eq!(reply["result"]["isError"], false, "{reply}");
+}
