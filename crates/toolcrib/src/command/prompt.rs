@@ -26,7 +26,7 @@ pub(super) use self::question_page::ChangeOffer;
 use self::question_page::{PageMaker, QuestionForm};
 use super::screen::Screen;
 use crate::settings::Settings;
-use crate::settings::table::{self, AskStyle};
+use crate::settings::{AskStyle, table};
 use crate::terminal::{Cursor, Paint, Terminal, hold_screen};
 
 /// A person at the terminal.

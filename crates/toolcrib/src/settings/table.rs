@@ -10,6 +10,7 @@ use toolcrib_runtime::{ConfirmationWeight, TaintPolicy};
 
 use super::log_words::{LogFormat, LogLevel, log_format, log_level};
 use super::mcp_words::{ClientAnswers, client_answers};
+use super::policy_words::{AskStyle, ask_style, confirm, mode, tainted};
 use super::schemas::SchemaTable;
 use super::setting::{
     EmptyList, Project, Setting, SettingKey, choice, count, limit, limit_seconds, milliseconds,
@@ -414,38 +415,7 @@ pub enum QuarantineAt {
     Off,
 }
 
-/// The form in which a person is asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AskStyle {
-    /// Calls of the catalogue `wink` in the form of its contract, all others in Toolcrib's own.
-    Auto,
-    /// All calls in Toolcrib's own form.
-    Toolcrib,
-    /// All calls in the form of the contract of `wink`.
-    Wink,
-}
-
 // A word that is not known cannot get here. If it did, the strictest value would apply.
-
-fn mode(value: &Value) -> Mode {
-    Mode::parse(word(value)).unwrap_or(Mode::Strict)
-}
-
-fn confirm(value: &Value) -> ConfirmationWeight {
-    if word(value) == "model" { ConfirmationWeight::Model } else { ConfirmationWeight::Person }
-}
-
-fn ask_style(value: &Value) -> AskStyle {
-    match word(value) {
-        "toolcrib" => AskStyle::Toolcrib,
-        "wink" => AskStyle::Wink,
-        _ => AskStyle::Auto,
-    }
-}
-
-fn tainted(value: &Value) -> TaintPolicy {
-    if word(value) == "allow" { TaintPolicy::Ignore } else { TaintPolicy::Ask }
-}
 
 fn hardlinks(value: &Value) -> Hardlinks {
     if word(value) == "allow" { Hardlinks::Allow } else { Hardlinks::Refuse }
