@@ -17,10 +17,14 @@ pub struct Caller {
     pub client: Option<String>,
 }
 
-/// Someone with a name and a role: the owner of a token, or the user of this machine.
+/// What the name of a principal begins with that an authorization server vouches for. The name of a token has no `:`.
+const OAUTH_PREFIX: &str = "oauth:";
+
+/// Someone with a name and a role: the owner of a token, whoever an authorization server vouches for, or the user of this
+/// machine.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Principal {
-    /// The name of the token, or of the user.
+    /// The name of the token, or of the user, or `oauth:SERVER#NAME`.
     pub name: String,
     /// What the principal may do.
     pub role: Role,
@@ -66,6 +70,17 @@ impl Caller {
 }
 
 impl Principal {
+    /// Returns whom an authorization server calls `name`. `server` is its address without `https://`. It has no `#`, so
+    /// that two servers never make the same name.
+    pub fn of_oauth(server: &str, name: &str, role: Role) -> Self {
+        Self { name: format!("{OAUTH_PREFIX}{server}#{name}"), role }
+    }
+
+    /// Whether a name is one that an authorization server vouches for.
+    pub fn is_oauth_name(name: &str) -> bool {
+        name.starts_with(OAUTH_PREFIX)
+    }
+
     /// Whether this principal may answer questions about calls of `asker`. Nobody answers for their own name, whatever
     /// its role is by now. The user of this machine does: the calls at a terminal are those of agents that the user
     /// started.

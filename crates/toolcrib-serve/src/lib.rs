@@ -9,10 +9,12 @@ mod config;
 mod connection;
 mod head_gate;
 mod health;
+mod http_client;
 mod identity;
 mod limits;
 mod listener;
 mod mcp;
+mod oauth;
 mod observation;
 mod pipeline;
 mod query;
@@ -34,11 +36,15 @@ pub use api::{
 pub use body::JsonBody;
 pub use config::{ConnectionBounds, ListenAddress, RequestBounds, RequestRate, ServerConfig};
 pub use health::{FindLoss, Readiness};
+pub use http_client::{ExchangeError, TargetError};
 pub use identity::TokenBook;
 pub use listener::{BindError, BindErrorKind};
 pub use mcp::{
     ApproverSource, ClientTrust, McpConfig, McpServer, StdioEnd, ToolListing, TrustedAnswers,
     mcp_routes, serve_stdio,
+};
+pub use oauth::{
+    KeyLoadError, KeySetError, OAuthConfig, OAuthConfigError, PublishedKeys, ResourceServer,
 };
 pub use observation::{EndpointError, ObservedRecorder, Observer, OtlpEndpoint, SpanExporter};
 pub use pipeline::Served;

@@ -14,6 +14,10 @@ use crate::token_bucket::TokenBucket;
 /// Agents leave one of so many requests at once to people.
 const RESERVED_PART: usize = 8;
 
+/// How many principals are remembered. An authorization server may know many more, and those that have no request running
+/// are then forgotten.
+const MOST_PRINCIPALS: usize = 4096;
+
 /// Admits requests within the limits.
 pub(crate) struct Admission {
     bounds: RequestBounds,
@@ -23,7 +27,7 @@ pub(crate) struct Admission {
 #[derive(Default)]
 struct Load {
     running: usize,
-    /// Only owners of good tokens are in here, so there are few.
+    /// Only owners of good tokens are in here.
     by_principal: HashMap<Principal, PrincipalLoad>,
 }
 
@@ -60,6 +64,9 @@ impl Admission {
                 .retry_after(Duration::from_secs(1)));
         }
         if !load.by_principal.contains_key(principal) {
+            if load.by_principal.len() >= MOST_PRINCIPALS {
+                load.by_principal.retain(|_, own| own.running > 0);
+            }
             let rate = self.bounds.rate_each.map(|rate| TokenBucket::full(rate, now));
             load.by_principal.insert(principal.clone(), PrincipalLoad { running: 0, rate });
         }
@@ -124,6 +131,21 @@ mod tests {
         assert_eq!(code("b"), Some("overloaded"));
         drop(first);
         assert_eq!((code("a"), code("b")), (None, None));
+    }
+
+    #[test]
+    fn principals_that_left_are_forgotten_and_those_with_requests_are_not() {
+        let bounds = RequestBounds { in_flight_each: 1, ..RequestBounds::default() };
+        let (admission, now) = (Arc::new(Admission::new(bounds)), Instant::now());
+        let _stays = admission.admit(&named("stays"), now).ok();
+        for number in 0..2 * MOST_PRINCIPALS {
+            assert!(admission.admit(&named(&number.to_string()), now).is_ok());
+        }
+        assert!(admission.load().by_principal.len() <= MOST_PRINCIPALS);
+        assert_eq!(
+            admission.admit(&named("stays"), now).err().map(|err| err.code()),
+            Some("too_many_in_flight")
+        );
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
-use axum::http::header::{CONNECTION, TRANSFER_ENCODING};
+use axum::http::header::{AUTHORIZATION, CONNECTION, TRANSFER_ENCODING};
 use axum::http::{HeaderValue, Request, StatusCode};
 use axum::response::{IntoResponse, Response};
 use hyper::body::{Frame, Incoming, SizeHint};
@@ -22,8 +22,9 @@ use crate::activity::RequestMark;
 use crate::body::{bounded, check_announced_length};
 use crate::config::{ListenAddress, RequestBounds, ServerConfig};
 use crate::health::{self, Readiness};
-use crate::identity::{Identifier, TokenBook};
+use crate::identity::{Identified, Identifier, PresentedToken, TokenBook};
 use crate::limits::{Admission, Admitted};
+use crate::oauth::ResourceServer;
 use crate::observation::{GaugeHold, Observer, RequestWatch};
 use crate::reply::{ApiError, add_common_headers, with_error_form};
 use crate::request_check::{BodyPresence, RequestCheck, is_plain_path};
@@ -31,10 +32,12 @@ use crate::viewer;
 
 /// What a server serves.
 pub struct Served {
-    /// The handlers. They find the verified `Caller`, the `TokenHash` and the `RequestId` in a request's extensions.
+    /// The handlers. They find the verified `Caller` and the `RequestId` in a request's extensions.
     pub routes: Router,
     /// The tokens that are accepted.
     pub tokens: Arc<dyn TokenBook>,
+    /// Accepts the tokens of an authorization server too.
+    pub oauth: Option<Arc<ResourceServer>>,
     /// Whether calls are taken, for `/readyz`.
     pub readiness: Readiness,
     /// Sees every request and connection.
@@ -55,12 +58,12 @@ pub(crate) struct Pipeline {
 impl Pipeline {
     /// Puts the stages together. `address` has the real port.
     pub(crate) fn new(config: &ServerConfig, address: &ListenAddress, served: Served) -> Self {
-        let Served { routes, tokens, readiness, observer } = served;
+        let Served { routes, tokens, oauth, readiness, observer } = served;
         let bounds = config.requests.clone();
         Self {
             check: RequestCheck::new(address, config.scheme(), &config.host_names),
             readiness,
-            identifier: Identifier::new(tokens, bounds.wrong_tokens),
+            identifier: Identifier::new(tokens, oauth, bounds.wrong_tokens),
             admission: Arc::new(Admission::new(bounds.clone())),
             bounds,
             observer,
@@ -79,7 +82,7 @@ impl Pipeline {
         // The head gate does not follow chunks, so it cannot find the head after them.
         let is_last = request.headers().contains_key(TRANSFER_ENCODING);
         let handling = tokio::time::timeout(self.bounds.answer_time, self.handle(request, &watch));
-        let (mut response, admitted) = match without_panic(handling).await {
+        let (mut response, asked) = match without_panic(handling).await {
             Ok(Ok(Ok(answer))) => answer,
             Ok(Ok(Err(error))) => (error.into_response(), None),
             Ok(Err(_)) => (self.too_long().into_response(), None),
@@ -94,16 +97,23 @@ impl Pipeline {
         add_common_headers(response.headers_mut(), watch.id());
         watch.write_traceparent(response.headers_mut());
         watch.end(&response);
+        let (admitted, token) = asked.unzip();
         let held = (admitted, mark, in_flight);
-        Ok(response.map(|body| ReplyBody { body, _held: held }))
+        Ok(response.map(|body| {
+            // A body without a length may have no end, and a token that counts no more gets no more of it.
+            let token = token.filter(|_| body.size_hint().exact().is_none());
+            let end = token.map(|token| Box::pin(async move { token.wait_for_end().await }) as _);
+            ReplyBody { body, end, _held: held }
+        }))
     }
 
-    /// Takes a request through the stages. What admitted it counts it as running until its reply was sent.
+    /// Takes a request through the stages. What admitted it counts it as running until its reply was sent. Its token is
+    /// for a reply that outlasts its check.
     async fn handle(
         &self,
         request: Request<Incoming>,
         watch: &RequestWatch,
-    ) -> Result<(Response, Option<Admitted>), ApiError> {
+    ) -> Result<(Response, Option<(Admitted, PresentedToken)>), ApiError> {
         let (mut parts, incoming) = request.into_parts();
         let presence =
             if incoming.is_end_stream() { BodyPresence::Absent } else { BodyPresence::Present };
@@ -116,16 +126,23 @@ impl Pipeline {
             watch.found_fixed_route(parts.uri.path());
             return Ok((response, None));
         }
+        if let Some(response) = self.identifier.answer(&parts.method, parts.uri.path()) {
+            watch.found_fixed_route(parts.uri.path());
+            return Ok((response, None));
+        }
         self.readiness.check_loss()?;
-        let (caller, token) = match self.identifier.identify(&parts.headers) {
-            Ok(found) => found,
-            Err(err) => {
-                // The tokens may be gone with everything else, and then no token is wrong.
-                self.readiness.refuse_at_loss()?;
-                return Err(err);
-            }
-        };
+        let Identified { caller, other_role, token } =
+            match self.identifier.identify(&parts.headers).await {
+                Ok(found) => found,
+                Err(err) => {
+                    // The tokens may be gone with everything else, and then no token is wrong.
+                    self.readiness.refuse_at_loss()?;
+                    return Err(err);
+                }
+            };
         watch.found_principal(&caller.principal);
+        // No handler needs the token, so none can pass it on.
+        parts.headers.remove(AUTHORIZATION);
         let admitted = self.admission.admit(&caller.principal, Instant::now())?;
         if !is_plain_path(parts.uri.path()) {
             return Err(ApiError::not_found());
@@ -135,11 +152,14 @@ impl Pipeline {
         watch.write_trace(&mut parts.headers);
         parts.extensions.insert(caller);
         parts.extensions.insert(token.clone());
+        if let Some(role) = other_role {
+            parts.extensions.insert(role);
+        }
         parts.extensions.insert(watch.id().clone());
         parts.extensions.insert(watch.findings());
         let (body, body_watch) = bounded(incoming, &self.bounds);
         // A handler that is dropped ends as if its client had gone: a call that it made is cancelled.
-        let response = tokio::select! {
+        let mut response = tokio::select! {
             biased;
             Ok(response) = self.routes.call(Request::from_parts(parts, body)) => response,
             ended = self.identifier.end_of(&token) => {
@@ -148,12 +168,13 @@ impl Pipeline {
                 return Err(ended);
             }
         };
+        token.explain_refusal(&mut response);
         let failed = response.status().is_client_error() || response.status().is_server_error();
         let response = match body_watch.error().filter(|_| failed) {
             Some(error) => error.into_response(),
             None => with_error_form(response).await,
         };
-        Ok((response, Some(admitted)))
+        Ok((response, Some((admitted, token))))
     }
 
     fn too_long(&self) -> ApiError {
@@ -176,6 +197,8 @@ async fn without_panic<T>(future: impl Future<Output = T>) -> Result<T, Box<dyn 
 /// The body of a reply. The request counts as running until the body was sent or dropped.
 pub(crate) struct ReplyBody {
     body: Body,
+    /// Is ready when the body must end.
+    end: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     _held: (Option<Admitted>, RequestMark, GaugeHold),
 }
 
@@ -187,6 +210,11 @@ impl HttpBody for ReplyBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        if let Some(end) = &mut self.end
+            && end.as_mut().poll(cx).is_ready()
+        {
+            (self.body, self.end) = (Body::empty(), None);
+        }
         Pin::new(&mut self.body).poll_frame(cx)
     }
 

@@ -18,6 +18,15 @@ pub(crate) fn parse(text: Option<&str>) -> Result<Vec<(String, String)>, ApiErro
     Ok(values)
 }
 
+/// Whether a query has a parameter of this name, also if the query is malformed.
+pub(crate) fn has_name(text: Option<&str>, name: &str) -> bool {
+    let mut parts = text.unwrap_or_default().split('&');
+    parts.any(|part| {
+        let (given, _) = part.split_once('=').unwrap_or((part, ""));
+        decode(given).is_ok_and(|given| given == name)
+    })
+}
+
 /// Refuses a query.
 pub(crate) fn refused(message: impl Into<String>) -> ApiError {
     ApiError::new(StatusCode::BAD_REQUEST, "invalid_parameter", message)

@@ -11,7 +11,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use http_body_util::{BodyExt, Limited};
 use serde_json::{Map, Value};
-use toolcrib_core::escape;
+use toolcrib_core::{Role, escape};
 
 /// The header with the id of a request.
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -64,12 +64,14 @@ pub struct ApiError {
     /// More fields beside `ok`, `error` and `message`.
     extra: Map<String, Value>,
     headers: HeaderMap,
+    needed_roles: Option<NeededRoles>,
 }
 
 impl ApiError {
     /// Makes an error. `code` is in `snake_case` and never changes.
     pub fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
-        Self { status, code, message: message.into(), extra: Map::new(), headers: HeaderMap::new() }
+        let (extra, headers) = (Map::new(), HeaderMap::new());
+        Self { status, code, message: message.into(), extra, headers, needed_roles: None }
     }
 
     /// Makes a 400 error of a request that is not well formed.
@@ -116,6 +118,12 @@ impl ApiError {
     /// Adds a header to the reply.
     pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.insert(name, value);
+        self
+    }
+
+    /// Says of which roles one is needed, the weakest first.
+    pub(crate) fn needs_role(mut self, roles: &'static [Role]) -> Self {
+        self.needed_roles = Some(NeededRoles(roles));
         self
     }
 
@@ -180,6 +188,9 @@ impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let mut response = json_response(self.status, self.json());
         response.extensions_mut().insert(ErrorCode(self.code));
+        if let Some(needed) = self.needed_roles {
+            response.extensions_mut().insert(needed);
+        }
         response.headers_mut().extend(self.headers);
         response
     }
@@ -188,6 +199,10 @@ impl IntoResponse for ApiError {
 /// The code of the error in a reply, for the log.
 #[derive(Clone, Copy)]
 pub(crate) struct ErrorCode(pub(crate) &'static str);
+
+/// The roles of which a request needed one, for clients that can get a token with another role.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NeededRoles(pub(crate) &'static [Role]);
 
 /// Makes a reply of JSON text.
 pub(crate) fn json_response(status: StatusCode, text: String) -> Response {

@@ -6,6 +6,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 
 use crate::config::{ListenAddress, Scheme};
+use crate::query;
 use crate::reply::ApiError;
 
 /// What a request must look like.
@@ -64,6 +65,7 @@ impl RequestCheck {
                 "the request line names a host; send the path alone, and the host as `Host`";
             return Err(ApiError::bad_request(message).closing());
         }
+        check_query(request.uri.query())?;
         let host = self.check_host(&request.headers)?;
         self.check_origin(&request.headers, &host)?;
         check_fetch_site(&request.headers)?;
@@ -106,6 +108,15 @@ impl RequestCheck {
             Err(forbidden("origin_not_allowed", message.to_owned()))
         }
     }
+}
+
+/// Refuses a token in the address, because addresses are logged and remembered along the way.
+fn check_query(query: Option<&str>) -> Result<(), ApiError> {
+    if !query::has_name(query, "access_token") {
+        return Ok(());
+    }
+    let message = "a token does not belong in the address; send `Authorization: Bearer TOKEN`, and get a new token, because others may have seen this one";
+    Err(ApiError::bad_request(message).closing())
 }
 
 fn without_port(name: &str) -> Option<String> {

@@ -70,6 +70,8 @@ impl Server {
     pub async fn run(self, served: Served, stop: impl Future<Output = ()>) -> ServerEnd {
         let Self { config, listener, tls, address } = self;
         let (readiness, observer) = (served.readiness.clone(), served.observer.clone());
+        let keys = served.oauth.clone();
+        let keys = keys.map(|it| tokio::spawn(async move { it.keep_keys_fresh().await }));
         let pipeline = Pipeline::new(&config, &address, served);
         let mut connections = ServedConnections {
             pipeline: Arc::new(pipeline),
@@ -83,7 +85,11 @@ impl Server {
         connections.accept_until(&listener, stop).await;
         readiness.set_stopping();
         drop(listener);
-        connections.stop(config.stop_within).await
+        let end = connections.stop(config.stop_within).await;
+        if let Some(keys) = keys {
+            keys.abort();
+        }
+        end
     }
 }
 

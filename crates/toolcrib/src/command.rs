@@ -22,6 +22,7 @@ mod layout;
 mod live_output;
 mod man;
 mod mcp;
+mod oauth;
 mod outcome_gathering;
 mod output;
 mod past_call;

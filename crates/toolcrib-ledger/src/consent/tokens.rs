@@ -1,6 +1,6 @@
 //! The tokens of the server. Each has a name and a role. Only their hashes are stored.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::io;
 use std::sync::{Mutex, PoisonError};
@@ -94,8 +94,17 @@ impl From<ListError> for TokenError {
 /// The tokens on disk.
 pub struct TokenFile {
     file: ListFile,
-    /// The owners of tokens by hash, as of one version of the file.
-    known: Mutex<(ListVersion, HashMap<String, Principal>)>,
+    known: Mutex<Option<KnownTokens>>,
+}
+
+/// What one version of the file says.
+#[derive(Default)]
+struct KnownTokens {
+    version: ListVersion,
+    /// The owners of tokens by hash.
+    owners: HashMap<String, Principal>,
+    /// The names that were revoked. `None` if the list cannot be trusted: it may lack one.
+    revoked: Option<HashSet<String>>,
 }
 
 impl TokenFile {
@@ -157,9 +166,20 @@ impl TokenFile {
         })
     }
 
-    /// Revokes the token with this name. Returns whether there was one.
+    /// Revokes the token with this name. Returns whether there was one. A name that an authorization server vouches for
+    /// has no token in the list. It is added as revoked.
     pub fn revoke(&self, name: &str, now: Timestamp) -> Result<bool, TokenError> {
         self.file.change(|all: &mut Vec<StoredToken>| {
+            if Principal::is_oauth_name(name) && all.iter().all(|it| it.principal.name != name) {
+                all.push(StoredToken {
+                    principal: Principal { name: name.to_owned(), role: Role::Agent },
+                    created_at: now,
+                    rotated_at: None,
+                    revoked_at: Some(now),
+                    hash: String::new(),
+                });
+                return Ok(true);
+            }
             let is_it =
                 |it: &&mut StoredToken| it.principal.name == name && it.revoked_at.is_none();
             let found = all.iter_mut().find(is_it);
@@ -170,34 +190,52 @@ impl TokenFile {
     /// Returns the owner of a token. Tokens that another process has made or revoked meanwhile are seen. The token is
     /// found by its hash, so how long that takes says nothing about other tokens.
     pub fn find(&self, token: &TokenHash) -> Option<Principal> {
-        self.with_known(|known| known.get(&token.0).cloned()).ok().flatten()
+        self.with_known(|known| known.owners.get(&token.0).cloned()).ok().flatten()
     }
 
     /// Whether a token still counts: it was neither revoked nor rotated.
     pub fn is_current(&self, token: &TokenHash) -> io::Result<bool> {
-        self.with_known(|known| known.contains_key(&token.0))
+        self.with_known(|known| known.owners.contains_key(&token.0))
     }
 
-    /// Whether there is a token of this principal that was not revoked.
+    /// Whether there is a token of this principal that was not revoked. If an authorization server vouches for the
+    /// principal, only an operator revokes it here.
     pub fn is_active(&self, principal: &Principal) -> io::Result<bool> {
-        self.with_known(|known| known.values().any(|it| it == principal))
+        let name = &principal.name;
+        self.with_known(|known| match &known.revoked {
+            Some(revoked) if Principal::is_oauth_name(name) => !revoked.contains(name),
+            _ => known.owners.values().any(|it| it == principal),
+        })
     }
 
     /// Fails only if the system refuses to read the list. That can pass, so nothing is remembered of it.
-    fn with_known<R>(&self, read: impl FnOnce(&HashMap<String, Principal>) -> R) -> io::Result<R> {
+    fn with_known<R>(&self, read: impl FnOnce(&KnownTokens) -> R) -> io::Result<R> {
         let version = self.file.version();
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.0 != version {
-            let all: Vec<StoredToken> = match self.file.read() {
-                Ok(all) => all,
+        let known = match known.take() {
+            Some(current) if current.version == version => known.insert(current),
+            _ => known.insert(match self.file.read() {
+                Ok(all) => KnownTokens::of(version, all),
                 // Such a list has no token that counts, until it changes.
-                Err(ListError::Untrusted(_) | ListError::Malformed(_)) => Vec::new(),
+                Err(ListError::Untrusted(_) | ListError::Malformed(_)) => {
+                    KnownTokens { version, ..KnownTokens::default() }
+                }
                 Err(ListError::Io(err)) => return Err(err),
-            };
-            let active = all.into_iter().filter(|it| it.revoked_at.is_none());
-            *known = (version, active.map(|it| (it.hash, it.principal)).collect());
+            }),
+        };
+        Ok(read(known))
+    }
+}
+
+impl KnownTokens {
+    fn of(version: ListVersion, all: Vec<StoredToken>) -> Self {
+        let (revoked, active): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|it| it.revoked_at.is_some());
+        Self {
+            version,
+            owners: active.into_iter().map(|it| (it.hash, it.principal)).collect(),
+            revoked: Some(revoked.into_iter().map(|it| it.principal.name).collect()),
         }
-        Ok(read(&known.1))
     }
 }
 
@@ -331,6 +369,32 @@ mod tests {
         let late = terminal.rotate("ci", at).unwrap_err();
         assert_eq!(late.kind, TokenErrorKind::NameRevoked);
         assert_eq!(server.find(&TokenHash::of(&new)), None);
+    }
+
+    #[test]
+    fn whom_an_authorization_server_vouches_for_counts_until_it_is_revoked() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateFolder::open(&folder.path().join("state")).unwrap();
+        let (server, terminal) = (TokenFile::new(&state), TokenFile::new(&state));
+        let [ada, eve] = ["ada", "eve"].map(|name| Principal::of_oauth("h", name, Role::Approver));
+        let is_active = |principal: &Principal| server.is_active(principal).unwrap();
+        assert!(is_active(&ada) && is_active(&eve));
+        let at = Timestamp::UNIX_EPOCH;
+        assert!(
+            terminal.revoke(&ada.name, at).unwrap() && !terminal.revoke(&ada.name, at).unwrap()
+        );
+        assert!(!is_active(&ada) && is_active(&eve));
+        // Whatever its scopes say by now.
+        assert!(!is_active(&Principal { role: Role::Agent, ..ada }));
+        assert_eq!(server.find(&TokenHash::of("")), None);
+        assert_eq!(
+            terminal.add("oauth:h#eve", Role::Admin, at).unwrap_err().kind,
+            TokenErrorKind::BadName
+        );
+        // A list that others can write may lack somebody who was revoked.
+        let path = folder.path().join("state/tokens.json");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+        assert!(!is_active(&eve));
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Which role may do what.
 
-use axum::http::StatusCode;
+use axum::http::{Extensions, StatusCode};
 use toolcrib_core::{Caller, Principal, Role};
 
+use crate::identity::OtherRole;
 use crate::reply::ApiError;
 
 /// What a request wants to do.
@@ -41,6 +42,21 @@ impl AccessRight {
         }
     }
 
+    /// Refuses a request whose caller may not do it. If only another role of the caller may, the request has that role.
+    pub(crate) fn admit(self, request: &mut Extensions) -> Result<(), ApiError> {
+        let other = request.get::<OtherRole>().copied();
+        let caller = request.get_mut::<Caller>().ok_or_else(ApiError::not_found)?;
+        match other {
+            Some(OtherRole(role))
+                if self.check(caller).is_err() && self.roles().contains(&role) =>
+            {
+                caller.principal.role = role;
+                Ok(())
+            }
+            _ => self.check(caller),
+        }
+    }
+
     /// Refuses a caller whose role may not do it.
     pub(crate) fn check(self, caller: &Caller) -> Result<(), ApiError> {
         let role = caller.principal.role;
@@ -54,7 +70,8 @@ impl AccessRight {
             self.words(),
             roles.join("` or `")
         );
-        Err(ApiError::new(StatusCode::FORBIDDEN, "role_not_allowed", message))
+        Err(ApiError::new(StatusCode::FORBIDDEN, "role_not_allowed", message)
+            .needs_role(self.roles()))
     }
 }
 

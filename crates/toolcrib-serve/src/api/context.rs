@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use toolcrib_core::{Principal, SessionId};
-use toolcrib_ledger::{IdempotencyKeys, Redactor, StateFolder, TokenFile, TokenHash};
+use toolcrib_ledger::{IdempotencyKeys, Redactor, StateFolder};
 use toolcrib_runtime::{ApprovalAnswers, LiveRuntime};
 
 use super::backend::Backend;
@@ -12,7 +12,6 @@ use super::event_feed::EventFeed;
 use super::running_calls::RunningCalls;
 use super::shared_flush::SharedFlush;
 use super::statistics_source::Statistics;
-use crate::identity::wait_for_end_of_token;
 use crate::observation::Observer;
 
 /// What handlers work with.
@@ -33,8 +32,6 @@ pub struct Api {
     pub ports: ApiPorts,
     /// What happens, for those who follow it.
     pub events: Arc<EventFeed>,
-    /// The tokens, for replies that outlast the check of their token.
-    pub tokens: Arc<TokenFile>,
     /// The calls that run.
     pub running: RunningCalls,
     /// Writes the ends of calls to the record.
@@ -51,13 +48,6 @@ pub struct ApiPorts {
     pub config: Arc<dyn LiveConfig>,
     /// Everything else.
     pub backend: Arc<dyn Backend>,
-}
-
-impl Api {
-    /// Waits until the token of a reader counts no more.
-    pub(super) async fn wait_for_end_of_token(&self, token: &TokenHash) {
-        wait_for_end_of_token(&*self.tokens, token).await;
-    }
 }
 
 /// Returns the session of a principal's calls. Limits count by session, so that nothing a caller sends escapes them.

@@ -17,7 +17,6 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, mpsc};
 use tokio::time::{Instant, interval_at};
 use toolcrib_core::Caller;
-use toolcrib_ledger::TokenHash;
 
 use super::access::{AccessRight, CallVisibility};
 use super::approvals::waiting_count;
@@ -27,6 +26,7 @@ use super::event_feed::RecordedEvent;
 use super::fields::QueryFields;
 use super::operation::Operation;
 use super::stream_body::stream_body;
+use crate::identity::PresentedToken;
 use crate::reply::ApiError;
 
 /// How often the health of the server is told. It also shows that the connection is alive.
@@ -114,7 +114,7 @@ impl Reader {
 async fn events(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
-    Extension(token): Extension<TokenHash>,
+    Extension(token): Extension<PresentedToken>,
     headers: HeaderMap,
     QueryFields(query): QueryFields<EventsQuery>,
 ) -> Result<Response, ApiError> {
@@ -135,7 +135,7 @@ async fn events(
         let stopped = Arc::clone(&api.events);
         tokio::select! {
             () = stopped.wait_for_stop() => {}
-            () = api.wait_for_end_of_token(&token) => {}
+            () = token.wait_for_end() => {}
             _ = tell(&api, &reader, from, live, sender) => {}
         }
     });

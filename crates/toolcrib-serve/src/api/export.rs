@@ -12,9 +12,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 use toolcrib_core::schema::Within;
-use toolcrib_ledger::{
-    CallFilter, TokenHash, export_calls, export_csv, export_lines, newest_lines,
-};
+use toolcrib_ledger::{CallFilter, export_calls, export_csv, export_lines, newest_lines};
 
 use super::access::AccessRight;
 use super::audit::AuditQuery;
@@ -26,6 +24,7 @@ use super::stream_body::{BodyWriter, stream_body, stream_pieces};
 const NDJSON: &str = "application/x-ndjson";
 
 const CSV: &str = "text/csv";
+use crate::identity::PresentedToken;
 
 /// How many of the newest lines are returned, unless it is said.
 const USUAL_LINES: u64 = 20;
@@ -61,7 +60,7 @@ struct TailQuery {
 
 async fn export(
     State(api): State<Arc<Api>>,
-    Extension(token): Extension<TokenHash>,
+    Extension(token): Extension<PresentedToken>,
     QueryFields(query): QueryFields<AuditQuery>,
 ) -> Response {
     let filter = query.filter();
@@ -76,7 +75,7 @@ async fn export(
 
 async fn export_as_csv(
     State(api): State<Arc<Api>>,
-    Extension(token): Extension<TokenHash>,
+    Extension(token): Extension<PresentedToken>,
     QueryFields(query): QueryFields<AuditQuery>,
 ) -> Response {
     let filter = query.filter();
@@ -90,7 +89,7 @@ async fn export_as_csv(
 
 async fn tail(
     State(api): State<Arc<Api>>,
-    Extension(token): Extension<TokenHash>,
+    Extension(token): Extension<PresentedToken>,
     QueryFields(query): QueryFields<TailQuery>,
 ) -> Response {
     let count = query.lines.map_or(USUAL_LINES, Within::get) as usize;
@@ -108,13 +107,12 @@ async fn tail(
 /// Returns a reply whose body `write` writes, on a thread of its own, with all that was recorded so far.
 fn stream(
     api: Arc<Api>,
-    token: TokenHash,
+    token: PresentedToken,
     media_type: &'static str,
     write: impl FnOnce(&Api, &mut BodyWriter) + Send + 'static,
 ) -> Response {
     let (sender, body) = stream_body();
     let (written, mut pieces) = stream_pieces();
-    let watched = Arc::clone(&api);
     // A token that counts no more gets no more of it.
     tokio::spawn(async move {
         let pass_on = async {
@@ -125,7 +123,7 @@ fn stream(
             }
         };
         tokio::select! {
-            () = watched.wait_for_end_of_token(&token) => {}
+            () = token.wait_for_end() => {}
             () = pass_on => {}
         }
     });

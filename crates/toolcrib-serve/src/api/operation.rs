@@ -14,12 +14,10 @@ use axum::routing::{MethodRouter, delete, get, post};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
-use toolcrib_core::Caller;
 
 use super::access::AccessRight;
 use super::context::Api;
 use crate::observation::RequestFindings;
-use crate::reply::ApiError;
 
 /// The method of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,15 +155,11 @@ impl Operation {
     /// Adds the operation to the routes. A caller whose role may not use it does not get as far as its handler.
     pub(super) fn mount(self, routes: Router<Arc<Api>>) -> Router<Arc<Api>> {
         let (access, path) = (self.access, self.path);
-        let check = from_fn(move |request: Request, next: Next| async move {
+        let check = from_fn(move |mut request: Request, next: Next| async move {
             if let Some(findings) = request.extensions().get::<Arc<RequestFindings>>() {
                 findings.found_route(path);
             }
-            let allowed = match request.extensions().get::<Caller>() {
-                Some(caller) => access.check(caller),
-                None => Err(ApiError::not_found()),
-            };
-            match allowed {
+            match access.admit(request.extensions_mut()) {
                 Ok(()) => next.run(request).await,
                 Err(err) => err.into_response(),
             }

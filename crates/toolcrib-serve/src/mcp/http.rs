@@ -15,6 +15,7 @@ use toolcrib_core::Caller;
 
 use super::client_connection::{ClientTransport, McpHandler};
 use super::server::McpServer;
+use crate::api::AccessRight;
 use crate::reply::ApiError;
 
 /// The path at which clients talk.
@@ -89,9 +90,13 @@ impl SessionOwners {
 /// Lets a request pass if its session is one of its own token.
 async fn check_owner(
     State(owners): State<Arc<SessionOwners>>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Response {
+    // Clients that can get a token with another scope look at the status.
+    if let Err(err) = AccessRight::Call.admit(request.extensions_mut()) {
+        return err.into_response();
+    }
     let Some(caller) = request.extensions().get::<Caller>().cloned() else {
         return ApiError::not_found().into_response();
     };

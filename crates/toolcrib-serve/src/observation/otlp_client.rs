@@ -1,23 +1,14 @@
 //! Sends spans to a collector: OTLP over HTTP, with a connection for each batch.
 
 use std::fmt;
-use std::io;
 use std::time::Duration;
 
-use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, HOST, USER_AGENT};
-use axum::http::uri::Scheme;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Request, StatusCode, Uri};
-use http_body_util::{BodyExt, Full, Limited};
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode};
+use http_body_util::Full;
 use hyper::body::Bytes;
-use hyper::client::conn::http1;
-use hyper_util::rt::TokioIo;
-use rustls::pki_types::ServerName;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
-use tokio::time::timeout;
-use tokio_rustls::TlsConnector;
 
-use crate::tls::{TrustedRoots, client_config};
+use crate::http_client::{ExchangeError, HttpTarget, PlainText, TargetError};
 
 /// How long one batch may take.
 const SEND_TIME: Duration = Duration::from_secs(10);
@@ -31,30 +22,23 @@ const SPANS_PATH: &str = "/v1/traces";
 /// Where spans are sent, and with which headers.
 #[derive(Clone)]
 pub struct OtlpEndpoint {
-    host: String,
-    port: u16,
-    /// The host as it is written in `Host`.
-    authority: String,
-    path: String,
+    target: HttpTarget,
     headers: HeaderMap,
-    tls: Option<TlsConnector>,
 }
 
 /// Why nothing can be sent to an endpoint.
 #[derive(Debug)]
 pub enum EndpointError {
     /// The URL is not one of a collector.
-    BadUrl(String),
+    BadUrl(TargetError),
     /// A line of the headers is no header.
     BadHeader(usize),
-    /// The system has no certificates to trust.
-    NoCertificates(String),
 }
 
 impl fmt::Display for EndpointError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::BadUrl(why) | Self::NoCertificates(why) => f.write_str(why),
+            Self::BadUrl(why) => write!(f, "{why}"),
             Self::BadHeader(line) => write!(f, "line {line} is no header `Name: value`"),
         }
     }
@@ -65,29 +49,13 @@ impl std::error::Error for EndpointError {}
 impl OtlpEndpoint {
     /// Reads the URL of a collector, such as `http://127.0.0.1:4318`, and the headers to send, one on each line.
     pub fn new(url: &str, headers: &str) -> Result<Self, EndpointError> {
-        let bad = |why: &str| EndpointError::BadUrl(why.to_owned());
-        let uri: Uri = url.parse().map_err(|_| bad("it is no URL"))?;
-        let authority = uri.authority().ok_or_else(|| bad("it has no host"))?;
-        if authority.as_str().contains('@') {
-            return Err(bad("it has a user in it; secrets belong into the file of headers"));
-        }
-        if uri.query().is_some() {
+        let bad = |why: &'static str| EndpointError::BadUrl(TargetError::BadUrl(why));
+        if url.contains('?') {
             return Err(bad("it has a query"));
         }
-        let is_tls = match uri.scheme() {
-            Some(scheme) if *scheme == Scheme::HTTP => false,
-            Some(scheme) if *scheme == Scheme::HTTPS => true,
-            _ => return Err(bad("it begins neither with http:// nor with https://")),
-        };
-        let port = authority.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
-        Ok(Self {
-            host: authority.host().trim_matches(['[', ']']).to_owned(),
-            port,
-            authority: authority.to_string(),
-            path: format!("{}{SPANS_PATH}", uri.path().trim_end_matches('/')),
-            headers: parse_headers(headers)?,
-            tls: if is_tls { Some(connector()?) } else { None },
-        })
+        let base = HttpTarget::parse(url, PlainText::Anywhere).map_err(EndpointError::BadUrl)?;
+        let path = format!("{}{SPANS_PATH}", base.path().trim_end_matches('/'));
+        Ok(Self { target: base.with_path(path), headers: parse_headers(headers)? })
     }
 }
 
@@ -110,22 +78,11 @@ fn parse_headers(text: &str) -> Result<HeaderMap, EndpointError> {
     Ok(headers)
 }
 
-/// Returns what makes TLS connections, with the certificates that the system trusts.
-fn connector() -> Result<TlsConnector, EndpointError> {
-    let config = client_config(TrustedRoots::OfSystem);
-    let config = config.map_err(|err| EndpointError::NoCertificates(err.to_string()))?;
-    Ok(TlsConnector::from(config))
-}
-
 /// Why a batch was not taken.
 #[derive(Debug)]
 pub(super) enum SendError {
-    /// The collector cannot be reached.
-    Io(io::Error),
-    /// The exchange failed.
-    Http(hyper::Error),
-    /// The collector did not answer in time.
-    Timeout,
+    /// The collector cannot be reached, or does not answer.
+    Exchange(ExchangeError),
     /// The collector refused it.
     Status(StatusCode),
 }
@@ -134,7 +91,7 @@ impl SendError {
     /// Whether the same batch may be taken later.
     pub(super) fn is_passing(&self) -> bool {
         match self {
-            Self::Io(_) | Self::Http(_) | Self::Timeout => true,
+            Self::Exchange(_) => true,
             // The statuses that the protocol names.
             Self::Status(status) => matches!(status.as_u16(), 429 | 502 | 503 | 504),
         }
@@ -144,66 +101,25 @@ impl SendError {
 impl fmt::Display for SendError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Io(err) => write!(f, "{err}"),
-            Self::Http(err) => write!(f, "{err}"),
-            Self::Timeout => f.write_str("the collector did not answer in time"),
+            Self::Exchange(ExchangeError::Timeout) => {
+                f.write_str("the collector did not answer in time")
+            }
+            Self::Exchange(err) => write!(f, "{err}"),
             Self::Status(status) => write!(f, "the collector answered {status}"),
         }
     }
 }
 
-impl From<io::Error> for SendError {
-    fn from(err: io::Error) -> Self {
-        Self::Io(err)
-    }
-}
-
-impl From<hyper::Error> for SendError {
-    fn from(err: hyper::Error) -> Self {
-        Self::Http(err)
-    }
-}
-
 /// Sends the body of one batch.
 pub(super) async fn send(endpoint: &OtlpEndpoint, body: &str) -> Result<(), SendError> {
-    let sending = async {
-        let stream = TcpStream::connect((endpoint.host.as_str(), endpoint.port)).await?;
-        match &endpoint.tls {
-            None => exchange(stream, endpoint, body).await,
-            Some(connector) => {
-                let name = ServerName::try_from(endpoint.host.clone());
-                let name = name.map_err(io::Error::other)?;
-                exchange(connector.connect(name, stream).await?, endpoint, body).await
-            }
-        }
-    };
-    timeout(SEND_TIME, sending).await.unwrap_or(Err(SendError::Timeout))
-}
-
-async fn exchange<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
-    stream: S,
-    endpoint: &OtlpEndpoint,
-    body: &str,
-) -> Result<(), SendError> {
-    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-    let connection = tokio::spawn(connection);
     let mut request = Request::new(Full::new(Bytes::from(body.to_owned())));
-    *request.method_mut() = axum::http::Method::POST;
-    *request.uri_mut() = endpoint.path.parse().map_err(io::Error::other)?;
+    *request.method_mut() = Method::POST;
     let headers = request.headers_mut();
-    headers.insert(HOST, HeaderValue::from_str(&endpoint.authority).map_err(io::Error::other)?);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(CONTENT_LENGTH, body.len().into());
-    headers.insert(
-        USER_AGENT,
-        HeaderValue::from_static(concat!("toolcrib/", env!("CARGO_PKG_VERSION"))),
-    );
     headers.extend(endpoint.headers.clone());
-    let response = sender.send_request(request).await?;
-    let status = response.status();
-    // Read to its end, so that the collector does not see a connection that breaks off.
-    let _ = Limited::new(response.into_body(), MOST_REPLY_BYTES).collect().await;
-    connection.abort();
+    let reply = endpoint.target.send(request, MOST_REPLY_BYTES, SEND_TIME).await;
+    let status = reply.map_err(SendError::Exchange)?.status;
     if status.is_success() { Ok(()) } else { Err(SendError::Status(status)) }
 }
 
@@ -214,9 +130,9 @@ mod tests {
     #[test]
     fn the_url_of_a_collector_is_read_strictly() {
         for (url, expected) in [
-            ("http://127.0.0.1:4318", Some(("127.0.0.1", 4318, "/v1/traces"))),
-            ("http://collector/", Some(("collector", 80, "/v1/traces"))),
-            ("http://[::1]:9/otlp/", Some(("::1", 9, "/otlp/v1/traces"))),
+            ("http://127.0.0.1:4318", Some(("127.0.0.1:4318", "/v1/traces"))),
+            ("http://collector/", Some(("collector", "/v1/traces"))),
+            ("http://[::1]:9/otlp/", Some(("[::1]:9", "/otlp/v1/traces"))),
             ("127.0.0.1:4318", None),
             ("ftp://host", None),
             ("http://user:secret@host", None),
@@ -224,7 +140,7 @@ mod tests {
             ("", None),
         ] {
             let got = OtlpEndpoint::new(url, "");
-            let got = got.as_ref().ok().map(|it| (it.host.as_str(), it.port, it.path.as_str()));
+            let got = got.as_ref().ok().map(|it| (it.target.authority(), it.target.path()));
             assert_eq!(got, expected, "{url}");
         }
     }

@@ -22,8 +22,15 @@ const CLIENT_GONE: &str = "client_gone";
 const QUIET_ROUTES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
 /// Paths that are answered before there is a router.
-const FIXED_ROUTES: [&str; 5] =
-    ["/healthz", "/readyz", "/docs", "/docs/viewer.js", "/docs/viewer.css"];
+const FIXED_ROUTES: [&str; 7] = [
+    "/healthz",
+    "/readyz",
+    "/docs",
+    "/docs/viewer.js",
+    "/docs/viewer.css",
+    "/.well-known/oauth-protected-resource",
+    "/.well-known/oauth-protected-resource/mcp",
+];
 
 /// Watches one request. If it is dropped before it has a status, the client went away.
 pub(crate) struct RequestWatch {

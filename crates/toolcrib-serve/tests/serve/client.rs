@@ -102,7 +102,8 @@ impl Client {
         Some(reply)
     }
 
-    fn line(&mut self) -> Option<String> {
+    /// Reads one line.
+    pub(crate) fn line(&mut self) -> Option<String> {
         let mut line = String::new();
         match self.stream.read_line(&mut line) {
             Ok(0) => None,

@@ -3,10 +3,14 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
+mod access_tokens;
+mod authority;
 mod bodies;
 mod client;
 mod connections;
 mod identities;
+mod oauth_rig;
+mod published_keys;
 mod requests;
 mod rig;
 mod routes;

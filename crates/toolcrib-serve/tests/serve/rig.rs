@@ -12,7 +12,8 @@ use tokio::sync::{Semaphore, oneshot};
 use toolcrib_core::caller::{Principal, Role};
 use toolcrib_ledger::TokenHash;
 use toolcrib_serve::{
-    ListenAddress, Notice, Observer, Readiness, Served, Server, ServerConfig, ServerEnd, TokenBook,
+    ListenAddress, Notice, Observer, Readiness, ResourceServer, Served, Server, ServerConfig,
+    ServerEnd, TokenBook,
 };
 use tracing_subscriber::filter::LevelFilter;
 
@@ -61,6 +62,14 @@ impl TokenBook for TestTokens {
     fn is_current(&self, _: &TokenHash) -> bool {
         true
     }
+
+    fn is_revoked(&self, principal: &Principal) -> Option<bool> {
+        match principal.name.rsplit_once('#') {
+            Some((_, "unknown")) => None,
+            Some((_, name)) => Some(name == "revoked"),
+            None => Some(false),
+        }
+    }
 }
 
 impl Rig {
@@ -76,6 +85,11 @@ impl Rig {
     }
 
     pub(crate) fn start(config: ServerConfig) -> Self {
+        Self::start_with(config, None)
+    }
+
+    /// Starts a server that also accepts the tokens of an authorization server.
+    pub(crate) fn start_with(config: ServerConfig, oauth: Option<Arc<ResourceServer>>) -> Self {
         let (begun_sender, begun) = mpsc::channel();
         let (runs, releases) = (AtomicUsize::new(0), Semaphore::new(0));
         let handled = Arc::new(Handled { runs, begun: begun_sender, releases });
@@ -99,6 +113,7 @@ impl Rig {
                 let served = Served {
                     routes: routes(shared),
                     tokens: Arc::new(TestTokens),
+                    oauth,
                     readiness: ready,
                     observer: Observer::default(),
                 };

@@ -9,8 +9,8 @@ use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
@@ -43,6 +43,7 @@ pub(crate) fn routes(handled: Arc<Handled>) -> Router {
         .route("/admin", get(who))
         .route("/raw", post(raw))
         .route("/wait", get(wait))
+        .route("/stream", get(stream))
         .route("/large", get(large))
         .route("/panic", get(panics))
         .with_state(handled)
@@ -62,7 +63,12 @@ async fn echo(
     reply(&json!({"ok": true, "body": body, "caller": caller, "id": id.as_str()}))
 }
 
-async fn who(State(handled): Shared, Extension(caller): Extension<Caller>) -> Response {
+async fn who(
+    State(handled): Shared,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+) -> Response {
+    assert!(!headers.contains_key(AUTHORIZATION), "a handler sees the token");
     handled.runs.fetch_add(1, Ordering::SeqCst);
     reply(&json!({"ok": true, "caller": caller}))
 }
@@ -122,6 +128,36 @@ impl HttpBody for LargeBody {
 
     fn size_hint(&self) -> SizeHint {
         SizeHint::with_exact(self.left as u64)
+    }
+}
+
+async fn stream(State(handled): Shared) -> Body {
+    handled.begun.send(()).unwrap();
+    Body::new(EndlessBody { next: permit(&handled), handled })
+}
+
+/// A body without an end. Each permit lets one byte of it be sent.
+struct EndlessBody {
+    next: Pin<Box<dyn Future<Output = ()> + Send>>,
+    handled: Arc<Handled>,
+}
+
+fn permit(handled: &Arc<Handled>) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    let handled = Arc::clone(handled);
+    Box::pin(async move { handled.releases.acquire().await.unwrap().forget() })
+}
+
+impl HttpBody for EndlessBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        std::task::ready!(self.next.as_mut().poll(cx));
+        self.next = permit(&self.handled);
+        Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(b"x")))))
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolcrib_core::{Clock, escape};
-use toolcrib_ledger::{Approvals, IdempotencyKeys, TokenFile, this_process};
+use toolcrib_ledger::{Approvals, IdempotencyKeys, this_process};
 use toolcrib_runtime::{
     ApprovalAnswers, ApprovalQueue, Approver, ParkedQuestions, Prompt, SessionKind, Unattended,
 };
@@ -79,7 +79,6 @@ pub(super) fn warn(text: &str) {
 pub(super) fn open_api(
     global: &Global,
     crib: &Arc<Crib>,
-    tokens: &Arc<TokenFile>,
     observer: &Observer,
     start_errors: fn(&Settings) -> Vec<String>,
 ) -> Result<OpenedApi, CliError> {
@@ -121,7 +120,6 @@ pub(super) fn open_api(
             }),
         },
         events: EventFeed::new(&crib.state),
-        tokens: Arc::clone(tokens),
         running: RunningCalls::default(),
         flush: SharedFlush::default(),
         observer: observer.clone(),

@@ -172,6 +172,13 @@ fn checks(diagnosis: &Diagnosis) -> Vec<DoctorCheck> {
         let rules = diagnosis.rules.as_ref().map(|count| format!("{count} in force"));
         checks.extend(DoctorCheck::each("rules", rules));
     }
+    match super::oauth::check(settings) {
+        Ok(None) => {}
+        Ok(Some(issuer)) => {
+            checks.push(DoctorCheck::good("oauth", format!("tokens of {issuer} are accepted")));
+        }
+        Err(err) => checks.push(DoctorCheck::of("oauth", Err(&err))),
+    }
     checks.push(DoctorCheck::of("state", diagnosis.state.as_ref().map(shown)));
     // Calls fail with this error; it has a line of its own unless a line above already shows it.
     if let Err(err) = &diagnosis.start {

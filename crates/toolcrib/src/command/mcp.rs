@@ -18,7 +18,6 @@ use std::sync::Arc;
 
 use tokio::task::spawn_blocking;
 use toolcrib_core::{Principal, Role, SessionId, Toolset};
-use toolcrib_ledger::TokenFile;
 use toolcrib_serve::{
     Api, ClientTrust, McpConfig, McpServer, Observer, StdioEnd, ToolListing, TrustedAnswers,
     serve_stdio,
@@ -86,8 +85,7 @@ struct OpenedServer {
 fn open(global: &Global, terminal: Terminal) -> Result<OpenedServer, CliError> {
     let crib = Arc::new(open_long_lived(global, terminal)?);
     check_toolset(&crib.settings)?;
-    let tokens = Arc::new(TokenFile::new(&crib.state));
-    let opened = open_api(global, &crib, &tokens, &Observer::new(None), |_| Vec::new())?;
+    let opened = open_api(global, &crib, &Observer::new(None), |_| Vec::new())?;
     let OpenedApi { api, live, queue } = opened;
     if let Err(err) = live.watch() {
         live.tell_unwatched(&err);

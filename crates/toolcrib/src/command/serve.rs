@@ -24,6 +24,7 @@ use housekeeping::Housekeeping;
 use super::api::{OpenedApi, open_api, warn};
 use super::event_loop::told_to_stop;
 use super::mcp;
+use super::oauth;
 use super::service_manager::ServiceManager;
 use super::setup::open_long_lived;
 use super::tokens;
@@ -51,6 +52,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
     let lock = ServerLock::take(&crib.state, &config.url());
     let lock = Arc::new(lock.map_err(|err| system(&err))?);
     let collector = otlp::endpoint(&crib.settings)?;
+    let oauth = oauth::resource_server(&crib.settings, &crib.clock)?.map(Arc::new);
     let _log = log::start(&crib.settings)?;
     let tokens = Arc::new(TokenFile::new(&crib.state));
     let threads = event_loop()?;
@@ -62,8 +64,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
         make_first_tokens(&crib, &tokens, terminal)?;
         let exporter = collector.map(SpanExporter::start);
         let observer = Observer::new(exporter.as_ref());
-        let OpenedApi { api, live, queue } =
-            open_api(global, &crib, &tokens, &observer, start_errors)?;
+        let OpenedApi { api, live, queue } = open_api(global, &crib, &observer, start_errors)?;
         if let Err(err) = live.watch() {
             live.tell_unwatched(&err);
         }
@@ -80,7 +81,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
         let tokens = Arc::clone(&tokens) as _;
         let mcp = Arc::new(mcp::server(&api, &queue, &crib.settings));
         let routes = routes(api).merge(mcp_routes(Arc::clone(&mcp), body_bytes));
-        let served = Served { routes, tokens, readiness, observer };
+        let served = Served { routes, tokens, oauth, readiness, observer };
         warn_without_names(server.address(), &crib.settings);
         // Whoever reads that the server listens may tell it to stop at once.
         let told_to_stop = told_to_stop(move || {
@@ -164,9 +165,10 @@ fn start_errors(settings: &Settings) -> Vec<String> {
     let config = config(settings, None).map_err(|err| err.to_string());
     let server = config.and_then(|config| Server::check(&config).map_err(|err| err.to_string()));
     let collector = otlp::endpoint(settings).map_err(|err| err.to_string());
+    let oauth = oauth::check(settings).map_err(|err| err.to_string());
     let roots = settings.get(table::ROOTS).into_iter().filter(|root| !Path::new(root).is_dir());
     let roots = roots.map(|root| format!("`{root}` cannot be a root: it is no directory"));
-    server.err().into_iter().chain(collector.err()).chain(roots).collect()
+    server.err().into_iter().chain(collector.err()).chain(oauth.err()).chain(roots).collect()
 }
 
 /// Returns what the settings and the command line say about the server.

@@ -191,6 +191,36 @@ settings_table! {
     /// How long requests that run may go on after the server was told to stop.
     SERVE_STOP_SECONDS: Duration = seconds("serve.stop_seconds", 30, (1, 3600)).at_start();
 
+    /// The OAuth authorization server whose access tokens the server accepts beside its own: its URL, exactly as the
+    /// claim `iss` of its tokens has it. Empty for none.
+    OAUTH_ISSUER: String = text("oauth.issuer", "").at_start();
+
+    /// The URL of this server, as clients write it: its resource identifier. The claim `aud` of a token must name it.
+    OAUTH_AUDIENCE: String = text("oauth.audience", "").at_start();
+
+    /// The URL of the authorization server's public keys (a JWK Set). It begins with https://, unless the host is a
+    /// loopback address.
+    OAUTH_JWKS_URL: String = text("oauth.jwks_url", "").at_start();
+
+    /// The path of a file with the authorization server's public keys (a JWK Set), in place of `oauth.jwks_url`. Only
+    /// its owner may write it.
+    OAUTH_JWKS_FILE: String = text("oauth.jwks_file", "").at_start();
+
+    /// The claim that names the owner of a token. Choose one that its owner cannot change.
+    OAUTH_NAME_CLAIM: String = text("oauth.name_claim", "sub").at_start();
+
+    /// The claim that has the scopes of a token, as a list or as one text with spaces.
+    OAUTH_SCOPE_CLAIM: String = text("oauth.scope_claim", "scope").at_start();
+
+    /// The scope that gives a token the role `agent`. Empty for none.
+    OAUTH_AGENT_SCOPE: String = text("oauth.agent_scope", "toolcrib:agent").at_start();
+
+    /// The scope that gives a token the role `approver`. Empty for none.
+    OAUTH_APPROVER_SCOPE: String = text("oauth.approver_scope", "toolcrib:approver").at_start();
+
+    /// The scope that gives a token the role `admin`. Empty for none.
+    OAUTH_ADMIN_SCOPE: String = text("oauth.admin_scope", "toolcrib:admin").at_start();
+
     /// The catalogues and tools that MCP clients are offered, if `toolset` is not set.
     MCP_TOOLSET: Vec<String> = names("mcp.toolset", &["clemini"]).at_start();
 

@@ -62,8 +62,9 @@ pub(super) fn own_paths(
     let schemas: Vec<SchemaTable> =
         registered.map(|name| catalogue::schemas(settings, name)).collect();
     let mut own: Vec<PathBuf> = folders.chain(files).map(real_place).collect();
-    let key = settings.get(table::SERVE_TLS_KEY);
-    own.extend(Some(key).filter(|key| !key.is_empty()).map(|key| real_place(Path::new(&key))));
+    // Whoever can change the keys of the authorization server can be anybody.
+    let keys = [table::SERVE_TLS_KEY, table::OAUTH_JWKS_FILE].map(|key| settings.get(key));
+    own.extend(keys.iter().filter(|key| !key.is_empty()).map(|key| real_place(Path::new(key))));
     own.extend(schemas.iter().flat_map(SchemaTable::files).map(|path| real_place(Path::new(path))));
     own
 }

@@ -8,6 +8,9 @@ mod answer;
 mod approvals;
 mod attacks;
 mod audit;
+#[path = "../../../toolcrib-serve/tests/serve/authority.rs"]
+#[expect(dead_code, reason = "shared with other tests, which use all of it")]
+mod authority;
 mod changed_call;
 mod client_scenario;
 mod command_end;
@@ -33,6 +36,7 @@ mod mcp_tasks;
 mod mcp_typescript;
 mod memory;
 mod node_clients;
+mod oauth;
 mod operations;
 mod past;
 mod place;

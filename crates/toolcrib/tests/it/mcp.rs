@@ -475,11 +475,9 @@ fn over_http_the_token_says_who_calls_and_answers_do_not_count() {
     let story = scratch.run(["audit", "show", call, "--json"]).json();
     assert_eq!((&story["principal"], &story["door"]), (&json!("agent"), &json!("mcp")), "{story}");
     // An approver makes no calls, and no token is nobody.
-    let (_, refused) = post(&server, &approver, "read_file", &args);
-    assert!(
-        refused["error"]["message"].as_str().unwrap().contains("may not make calls"),
-        "{refused}"
-    );
+    let (status, refused) = post(&server, &approver, "read_file", &args);
+    assert_eq!((status, &refused["error"]), (403, &json!("role_not_allowed")), "{refused}");
+    assert!(refused["message"].as_str().unwrap().contains("may not make calls"), "{refused}");
     assert_eq!(post(&server, "wrong", "read_file", &args).0, 401);
     // Asker and answerer would have the same token, so the question waits for another.
     let (_, parked) =
