@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rmcp::RoleServer;
 use rmcp::model::{ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult, ServerRequest};
 use rmcp::service::{Peer, ServiceError};
+use toolcrib_core::counted;
 use toolcrib_core::policy::Answer;
 use toolcrib_runtime::{AnswerFuture, Approver, Preview, Prompt, Question};
 
@@ -56,7 +57,8 @@ impl Approver for ClientPrompt {
                     }
                 },
                 Err(ServiceError::Timeout { timeout }) => {
-                    let words = format!("nobody answered within {} seconds", timeout.as_secs());
+                    let time = counted(timeout.as_secs(), "second");
+                    let words = format!("nobody answered within {time}");
                     Answer::No("nobody".to_owned(), words)
                 }
                 Err(_) => Answer::Nobody,
