@@ -1,14 +1,15 @@
 //! Claude Code and Codex work through us, with a model that plays a script.
 
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use crate::node_clients::{in_environment_of, installed};
 use crate::running_server::wait_until;
-use crate::scratch::{Ran, Scratch};
+use crate::scratch::{Ended, Ran, Scratch};
 use crate::scripted_model::{ScriptedModel, Step, Turn, Wire};
 
 /// What the model says at last.
@@ -142,9 +143,16 @@ fn codex_mends_a_project_and_a_person_approves_at_another_terminal() {
             _ => Step::Say(DONE),
         }
     });
-    let mut command = client(&scratch, &installed("node_modules/.bin/node"));
+    let mut command = codex(&scratch, &model);
+    command.args(["exec", "--json", "--skip-git-repo-check", "-c", "approval_policy='never'"]);
+    let ran: Ran = command.arg("Mend the sum.").stdin(Stdio::null()).output().unwrap().into();
+    check(&scratch, &model.last_turn(), &ran, "codex-mcp-client/");
+}
+
+/// Returns Codex with a model.
+fn codex(scratch: &Scratch, model: &ScriptedModel) -> Command {
+    let mut command = client(scratch, &installed("node_modules/.bin/node"));
     command.arg(installed("node_modules/@openai/codex/bin/codex.js"));
-    command.args(["exec", "--json", "--skip-git-repo-check"]);
     let provider = format!(
         "{{name='local', base_url='http://{}/v1', wire_api='responses', request_max_retries=0, stream_max_retries=0}}",
         model.address
@@ -153,7 +161,6 @@ fn codex_mends_a_project_and_a_person_approves_at_another_terminal() {
         "model='scripted'",
         "model_provider='local'",
         &format!("model_providers.local={provider}"),
-        "approval_policy='never'",
         "analytics.enabled=false",
         "check_for_update_on_startup=false",
         "mcp_servers.toolcrib.default_tools_approval_mode='approve'",
@@ -161,6 +168,84 @@ fn codex_mends_a_project_and_a_person_approves_at_another_terminal() {
     ] {
         command.args(["-c", setting]);
     }
-    let ran: Ran = command.arg("Mend the sum.").stdin(Stdio::null()).output().unwrap().into();
+    command
+}
+
+/// An editor that shows Codex to a person, who says yes to every form.
+struct Editor {
+    codex: Ended,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    /// Everything that Codex has sent.
+    text: String,
+    /// What the person was asked.
+    asked: Vec<String>,
+}
+
+impl Editor {
+    fn start(mut codex: Command) -> Self {
+        codex.arg("app-server").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut codex = codex.spawn().unwrap();
+        let (input, output) = (codex.stdin.take().unwrap(), codex.stdout.take().unwrap());
+        let output = BufReader::new(output);
+        Self { codex: Ended(codex), input, output, text: String::new(), asked: Vec::new() }
+    }
+
+    fn send(&mut self, message: &Value) {
+        writeln!(self.input, "{message}").unwrap();
+    }
+
+    fn receive_until(&mut self, is_it: impl Fn(&Value) -> bool) -> Value {
+        loop {
+            let mut line = String::new();
+            self.output.read_line(&mut line).unwrap();
+            let message: Value = serde_json::from_str(&line)
+                .unwrap_or_else(|err| panic!("{err}: {line:?} after {}", self.text));
+            self.text.push_str(&line);
+            if message["method"] == "mcpServer/elicitation/request" {
+                self.asked.push(message["params"]["message"].as_str().unwrap().to_owned());
+                let answer = json!({"action": "accept", "content": {"decision": "once"}});
+                self.send(&json!({"id": message["id"], "result": answer}));
+            }
+            if is_it(&message) {
+                return message;
+            }
+        }
+    }
+
+    fn request(&mut self, id: u64, method: &str, params: Value) -> Value {
+        self.send(&json!({"id": id, "method": method, "params": params}));
+        self.receive_until(|message| message["id"] == id && message.get("method").is_none())
+    }
+
+    /// Closes the editor. Returns how Codex ended, and what the person was asked.
+    fn close(self) -> (Ran, Vec<String>) {
+        let Self { mut codex, input, text, asked, .. } = self;
+        drop(input);
+        let code = codex.0.wait().unwrap().code().unwrap_or(-1);
+        (Ran { code, stdout: text, stderr: String::new() }, asked)
+    }
+}
+
+#[test]
+fn codex_mends_a_project_and_a_person_answers_in_their_editor() {
+    let scratch = project("codex");
+    let model = ScriptedModel::start(Wire::Responses, |turn| match turn.results.len() {
+        0 => read(),
+        1 => edit(),
+        2 => test(),
+        _ => Step::Say(DONE),
+    });
+    let mut editor = Editor::start(codex(&scratch, &model));
+    let about = json!({"name": "test-editor", "title": "Test", "version": "1"});
+    editor.request(1, "initialize", json!({"clientInfo": about}));
+    editor.send(&json!({"method": "initialized"}));
+    let params = json!({"cwd": scratch.work(), "approvalPolicy": "on-request"});
+    let thread = editor.request(2, "thread/start", params)["result"]["thread"]["id"].clone();
+    let input = json!([{"type": "text", "text": "Mend the sum."}]);
+    editor.request(3, "turn/start", json!({"threadId": thread, "input": input}));
+    editor.receive_until(|message| message["method"] == "turn/completed");
+    let (ran, asked) = editor.close();
     check(&scratch, &model.last_turn(), &ran, "codex-mcp-client/");
+    assert!(asked.len() == 2 && asked[1].contains("sh check.sh"), "{asked:?}");
 }
