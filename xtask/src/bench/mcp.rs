@@ -35,8 +35,14 @@ struct MeasuredServer {
     noop: Option<(&'static str, Value)>,
     read: Option<(&'static str, &'static str)>,
     list: Option<(&'static str, Value)>,
-    search: Option<fn(&Path, &str) -> (&'static str, Value)>,
+    search: Option<SearchCall>,
 }
+
+/// Returns the tool and the arguments that search a tree for a word.
+type SearchCall = fn(&Path, &str) -> ToolCall;
+
+/// A tool, and its arguments.
+type ToolCall = (&'static str, Value);
 
 /// A server that runs, and its client.
 struct RunningPeer {
@@ -272,7 +278,7 @@ fn calls(
     let read = |server: &MeasuredServer, file: &str| {
         server.read.map(|(tool, key)| (tool, json!({key: folder.join(file)})))
     };
-    let kinds: [(&str, Vec<Option<(&str, Value)>>); 4] = [
+    let kinds: [(&str, Vec<Option<ToolCall>>); 4] = [
         ("a call that does nothing", servers.iter().map(|it| it.noop.clone()).collect()),
         ("read of 10 KB", servers.iter().map(|it| read(it, "10k.txt")).collect()),
         ("read of 100 KB", servers.iter().map(|it| read(it, "100k.txt")).collect()),

@@ -28,6 +28,7 @@ mod mcp;
 mod mcp_agents;
 mod mcp_client;
 mod mcp_conformance;
+mod mcp_http;
 mod mcp_inspector;
 mod mcp_install;
 mod mcp_load;

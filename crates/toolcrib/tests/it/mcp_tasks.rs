@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::mcp::{post_rpc, sleeps};
+use crate::mcp::sleeps;
 use crate::mcp_client::{McpClient, Protocol};
+use crate::mcp_http::post_rpc;
 use crate::running_server::{RunningServer, wait_until};
 use crate::scratch::Scratch;
 
