@@ -21,16 +21,20 @@ use toolcrib_runtime::{
 
 use super::approval_form::{FormAnswer, FormQuestion};
 use super::call_state::CallState;
-use super::client_connection::McpHandler;
+use super::client_connection::ClientConnection;
 use super::tool_call::{CallEnd, kept_result, person_at_client};
 use crate::api::PlannedEdit;
 
 /// The name of the one question that a reply asks.
 const QUESTION: &str = "approval";
 
-impl McpHandler {
+impl ClientConnection {
     /// Returns the reply that asks about a parked call.
-    pub(super) async fn ask_by_reply(&self, call: &Call, id: &str) -> Option<InputRequiredResult> {
+    pub(super) async fn ask_approval_by_reply(
+        &self,
+        call: &Call,
+        id: &str,
+    ) -> Option<InputRequiredResult> {
         let (pending, status) = self.server.api.answers.find(id).ok()?;
         if status != ApprovalStatus::Pending {
             return None;

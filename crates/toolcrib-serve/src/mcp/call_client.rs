@@ -16,7 +16,7 @@ use toolcrib_core::calling_client::{
 };
 use toolcrib_core::{Call, Cancel, ErrorKind, ToolError};
 
-use super::client_connection::{McpHandler, is_stateless};
+use super::client_connection::{ClientConnection, asks_by_reply};
 use super::client_question::{client_request, needed_capability};
 use super::client_request::ask_client;
 use super::running_task::RunningTask;
@@ -43,26 +43,26 @@ struct ClientLink {
     peer: Peer<RoleServer>,
     capabilities: ClientCapabilities,
     /// Whether the client is asked by the reply to its call.
-    is_asked_by_reply: bool,
+    asks_by_reply: bool,
     progress: Option<ProgressToken>,
     log_level: Option<LoggingLevel>,
 }
 
 impl CallClient {
     pub(super) fn new(
-        connection: &McpHandler,
+        connection: &ClientConnection,
         call: &Call,
         cancel: Cancel,
         given: Answers,
         context: &RequestContext<RoleServer>,
     ) -> Self {
-        let is_asked_by_reply = is_stateless(context);
+        let asks_by_reply = asks_by_reply(context);
         let log_level =
-            if is_asked_by_reply { context.meta.log_level() } else { Some(connection.log_level()) };
+            if asks_by_reply { context.meta.log_level() } else { Some(connection.log_level()) };
         let link = ClientLink {
             peer: context.peer.clone(),
             capabilities: context.client_capabilities().unwrap_or_default(),
-            is_asked_by_reply,
+            asks_by_reply,
             progress: context.meta.get_progress_token(),
             log_level,
         };
@@ -111,7 +111,7 @@ impl CallClient {
     }
 
     /// Lets the call go on without its client, from now on.
-    pub(super) async fn make_task(&self) -> Result<(), ToolError> {
+    pub(super) async fn detach_now(&self) -> Result<(), ToolError> {
         if self.task.get().is_some() {
             return Ok(());
         }
@@ -138,7 +138,7 @@ impl CallClient {
         ToolError::new(ErrorKind::Unavailable, message)
     }
 
-    async fn ask_by_request(
+    async fn ask_input_by_request(
         &self,
         questions: BTreeMap<String, ClientQuestion>,
     ) -> Result<Answers, ToolError> {
@@ -156,7 +156,7 @@ impl CallClient {
         Ok(answers)
     }
 
-    fn ask_by_reply(
+    fn ask_input_by_reply(
         &self,
         questions: BTreeMap<String, ClientQuestion>,
     ) -> Result<Answers, ToolError> {
@@ -187,10 +187,10 @@ impl CallingClient for CallClient {
             if let Some(task) = self.task.get() {
                 return task.ask(questions, self.server.api.answers.clock.now()).await;
             }
-            if self.link.is_asked_by_reply {
-                self.ask_by_reply(questions)
+            if self.link.asks_by_reply {
+                self.ask_input_by_reply(questions)
             } else {
-                self.ask_by_request(questions).await
+                self.ask_input_by_request(questions).await
             }
         })
     }
@@ -198,7 +198,7 @@ impl CallingClient for CallClient {
     fn detach(&self, need: DetachNeed) -> ClientFuture<'_, ()> {
         Box::pin(async move {
             match need {
-                _ if self.knows_tasks() => self.make_task().await,
+                _ if self.knows_tasks() => self.detach_now().await,
                 DetachNeed::Wanted => Ok(()),
                 DetachNeed::Required => {
                     let capability = ClientCapabilities::builder().enable_tasks().build();

@@ -9,7 +9,8 @@ use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 /// How many bytes may wait until the client reads them. Then no more calls are begun.
 const MOST_UNWRITTEN: usize = 32 << 20;
 
-/// How many calls of a client run at once. Others wait for their turn.
+/// How many calls of one connection run at once, while their client waits for the replies. Others wait for their turn. Over
+/// HTTP since 2026-07-28, a connection is one request, and the limits of the server hold.
 const MOST_RUNNING: usize = 256;
 
 /// What holds back the calls of one client.

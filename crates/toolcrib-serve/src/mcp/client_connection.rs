@@ -19,7 +19,7 @@ const LONGEST_CLIENT_NAME: usize = 128;
 
 /// One connection to a client.
 #[derive(Clone)]
-pub(super) struct McpHandler {
+pub(super) struct ClientConnection {
     pub(super) server: ServerSlot,
     pub(super) transport: ClientTransport,
     /// Whether something tells the client of changes.
@@ -47,7 +47,7 @@ pub(super) enum ClientTransport {
     Http,
 }
 
-impl McpHandler {
+impl ClientConnection {
     pub(super) fn new(server: ServerSlot, transport: ClientTransport) -> Self {
         let least_log_level = Arc::new(Mutex::new(LoggingLevel::Info));
         Self {
@@ -110,7 +110,7 @@ impl McpHandler {
 }
 
 /// Whether a request is of the protocol in which a server asks by its reply and not by a request of its own.
-pub(super) fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
+pub(super) fn asks_by_reply(context: &RequestContext<RoleServer>) -> bool {
     let version = context.protocol_version();
     version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
 }

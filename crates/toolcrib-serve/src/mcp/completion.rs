@@ -4,12 +4,12 @@ use rmcp::model::{CompleteRequestParams, CompleteResult, CompletionInfo};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 
-use super::client_connection::McpHandler;
+use super::client_connection::ClientConnection;
 
 /// The argument that has values to choose from: the id of a call.
 const CALL_ARGUMENT: &str = "call";
 
-impl McpHandler {
+impl ClientConnection {
     /// Returns the ids of the caller's commands that begin as the argument does, newest first. Other arguments are free
     /// text.
     pub(super) async fn complete_argument(

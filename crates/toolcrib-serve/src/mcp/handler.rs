@@ -14,7 +14,7 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
-use super::client_connection::{McpHandler, is_stateless};
+use super::client_connection::{ClientConnection, asks_by_reply};
 
 /// What a model is told about all tools together.
 const INSTRUCTIONS: &str = "\
@@ -48,7 +48,7 @@ const METHODS: [&str; 16] = [
 const REMOVED_METHODS: [&str; 4] =
     ["initialize", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
 
-impl ServerHandler for McpHandler {
+impl ServerHandler for ClientConnection {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()
             .enable_tools()
@@ -156,7 +156,7 @@ impl ServerHandler for McpHandler {
         request: GetTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
-        self.task(&request, &context).await
+        self.task_status(&request, &context).await
     }
 
     async fn update_task(
@@ -172,7 +172,7 @@ impl ServerHandler for McpHandler {
         request: CancelTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.end_task(&request, &context).await
+        self.cancel_found_task(&request, &context).await
     }
 
     async fn on_custom_request(
@@ -182,7 +182,7 @@ impl ServerHandler for McpHandler {
     ) -> Result<CustomResult, ErrorData> {
         // The SDK takes a known method whose parameters do not fit for one that it does not know.
         let method = request.method;
-        let is_removed = is_stateless(&context) && REMOVED_METHODS.contains(&method.as_str());
+        let is_removed = asks_by_reply(&context) && REMOVED_METHODS.contains(&method.as_str());
         if !is_removed && METHODS.contains(&method.as_str()) {
             let message = format!("the parameters of `{method}` do not fit the protocol");
             return Err(ErrorData::invalid_params(message, None));

@@ -13,7 +13,7 @@ use rmcp::transport::streamable_http_server::session::local::LocalSessionManager
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use toolcrib_core::Caller;
 
-use super::client_connection::{ClientTransport, McpHandler};
+use super::client_connection::{ClientConnection, ClientTransport};
 use super::server::McpServer;
 use crate::api::AccessRight;
 use crate::reply::ApiError;
@@ -44,7 +44,7 @@ pub fn mcp_routes(server: Arc<McpServer>, body_bytes: usize) -> Router {
         Arc::new(SessionOwners { sessions: Arc::clone(&sessions), open: Mutex::default() });
     let handler = move || {
         let server = Arc::clone(&server);
-        Ok(McpHandler::new(server.into(), ClientTransport::Http))
+        Ok(ClientConnection::new(server.into(), ClientTransport::Http))
     };
     let service = StreamableHttpService::new(handler, sessions, config);
     Router::new().route_service(PATH, service).layer(from_fn_with_state(owners, check_owner))

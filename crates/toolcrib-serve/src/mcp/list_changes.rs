@@ -8,7 +8,7 @@ use rmcp::service::{Peer, SubscriptionContext};
 
 use tokio::time::timeout;
 
-use super::client_connection::McpHandler;
+use super::client_connection::ClientConnection;
 use super::resource_updates::may_know;
 use super::resources::call_in;
 
@@ -18,7 +18,7 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(10);
 /// How many resources one subscription can have.
 const MOST_WATCHED: usize = 1000;
 
-impl McpHandler {
+impl ClientConnection {
     /// Returns what of this a client can be told.
     pub(super) fn told_changes(&self, wanted: &SubscriptionFilter) -> SubscriptionFilter {
         let mut told = SubscriptionFilter::builder().tools_list_changed().build();

@@ -11,7 +11,7 @@ use serde_json::json;
 use tokio::time::timeout;
 use toolcrib_core::{Caller, Principal, Role};
 
-use super::client_connection::McpHandler;
+use super::client_connection::ClientConnection;
 use super::resources::call_in;
 
 /// How many resources a client can subscribe to.
@@ -20,7 +20,7 @@ const MOST_SUBSCRIBED: usize = 1000;
 /// How often it is looked whether a client is still there.
 const LOOK_INTERVAL: Duration = Duration::from_secs(10);
 
-impl McpHandler {
+impl ClientConnection {
     /// Subscribes a client to a resource.
     pub(super) fn subscribe_to(
         &self,

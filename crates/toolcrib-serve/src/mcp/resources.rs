@@ -17,7 +17,7 @@ use toolcrib_core::{Call, Cancel, ChangeKind, Verdict, counted};
 use toolcrib_ledger::new_call_id;
 use toolcrib_runtime::Nobody;
 
-use super::client_connection::{McpCaller, McpHandler};
+use super::client_connection::{ClientConnection, McpCaller};
 use super::server::McpServer;
 use super::tool_call::CallEnd;
 use crate::api::{FileDifference, LineKind, visible_story};
@@ -156,7 +156,7 @@ fn templates() -> Vec<ResourceTemplate> {
     ]
 }
 
-impl McpHandler {
+impl ClientConnection {
     /// Returns the commands whose output is saved, newest first.
     pub(super) async fn list_outputs(
         &self,
@@ -304,7 +304,7 @@ impl McpHandler {
     }
 }
 
-impl McpHandler {
+impl ClientConnection {
     /// Refuses a file if the client has no tool to read it with, or if rules would not let that tool read it.
     async fn check_offered(&self, path: &str, who: &McpCaller) -> Result<(), ErrorData> {
         let refused = |why: &str| {

@@ -46,7 +46,7 @@ pub struct McpConfig {
     /// How long there is to answer a question in the client.
     pub answer_time: Duration,
     /// How long a client waits for a command, if it can come back for the outcome.
-    pub task_after: Duration,
+    pub detach_after: Duration,
 }
 
 /// How far the answers count that a client brings. A client is the program that runs the agent: it could make up an

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use toolcrib_core::{Principal, SessionId};
 
-use super::client_connection::{ClientTransport, McpHandler};
+use super::client_connection::{ClientConnection, ClientTransport};
 use super::line_transport::{LineInput, LineOutput, LineTransport};
 use super::server::McpServer;
 use super::server_slot::ServerSlot;
@@ -40,7 +40,7 @@ pub async fn serve_stdio<E>(
 ) -> Result<io::Result<StdioEnd>, E> {
     let slot = ServerSlot::default();
     let transport = ClientTransport::Pipes { principal, session };
-    let handler = McpHandler::new(slot.clone(), transport);
+    let handler = ClientConnection::new(slot.clone(), transport);
     let (stopped, opened) = (CancellationToken::new(), CancellationToken::new());
     let (mut opening, mut stop) = (pin!(opening), pin!(stop));
     let mut serving = pin!(serve_lines(handler, stopped.clone(), opened.clone()));
@@ -64,7 +64,7 @@ pub async fn serve_stdio<E>(
 
 /// Answers the lines of a client until it goes away.
 async fn serve_lines(
-    handler: McpHandler,
+    handler: ClientConnection,
     stopped: CancellationToken,
     opened: CancellationToken,
 ) -> io::Result<StdioEnd> {

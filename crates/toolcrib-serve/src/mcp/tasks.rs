@@ -11,11 +11,11 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Value, json};
-use toolcrib_core::command::{Lines, Stream};
+use toolcrib_core::command::{End, Lines, Stream};
 use toolcrib_core::{Caller, ErrorKind, Outcome, Role};
 use toolcrib_ledger::{DetachedCall, DetachedCalls, DetachedEnd, DetachedResult, DetachedState};
 
-use super::client_connection::McpHandler;
+use super::client_connection::ClientConnection;
 use super::client_question::input_requests;
 use super::running_task::RunningTask;
 use super::server::McpServer;
@@ -27,9 +27,9 @@ const POLL_MS: u64 = 1000;
 /// The most bytes of the output of a command in the background.
 const MOST_BYTES: usize = 64 << 10;
 
-impl McpHandler {
+impl ClientConnection {
     /// Says how a task stands.
-    pub(super) async fn task(
+    pub(super) async fn task_status(
         &self,
         request: &GetTaskParams,
         context: &RequestContext<RoleServer>,
@@ -38,7 +38,7 @@ impl McpHandler {
         let id = &request.task_id;
         match self.server.find_task(id, &who.caller).await? {
             Some(FoundTask::Running(task)) => running(&task).map(GetTaskResult::new),
-            Some(FoundTask::Known(call, state)) => Ok(GetTaskResult::new(known(&call, state))),
+            Some(FoundTask::OnDisk(call, state)) => Ok(GetTaskResult::new(known(&call, state))),
             Some(FoundTask::Command(command)) => self.server.command_task(command).await,
             None => Err(unknown(id)),
         }
@@ -57,13 +57,13 @@ impl McpHandler {
                 Ok(())
             }
             // It asks nothing.
-            Some(FoundTask::Known(..) | FoundTask::Command(_)) => Ok(()),
+            Some(FoundTask::OnDisk(..) | FoundTask::Command(_)) => Ok(()),
             None => Err(unknown(&request.task_id)),
         }
     }
 
     /// Cancels a task, if it still runs.
-    pub(super) async fn end_task(
+    pub(super) async fn cancel_found_task(
         &self,
         request: &CancelTaskParams,
         context: &RequestContext<RoleServer>,
@@ -71,7 +71,11 @@ impl McpHandler {
         let who = self.caller(context)?;
         match self.server.find_task(&request.task_id, &who.caller).await? {
             Some(FoundTask::Running(task)) => task.cancel.cancel(),
-            Some(FoundTask::Known(..)) => {}
+            Some(FoundTask::OnDisk(_, DetachedState::Running)) => {
+                let message = "the call runs in another process, so it cannot be cancelled here";
+                return Err(ErrorData::internal_error(message, None));
+            }
+            Some(FoundTask::OnDisk(..)) => {}
             Some(FoundTask::Command(command)) => {
                 let backend = Arc::clone(&self.server.api.ports.backend);
                 let killed = tokio::task::spawn_blocking(move || backend.kill_task(&command.id));
@@ -91,7 +95,7 @@ enum FoundTask {
     /// It runs in this process.
     Running(Arc<RunningTask>),
     /// It runs in another process, or has ended.
-    Known(DetachedCall, DetachedState),
+    OnDisk(DetachedCall, DetachedState),
     /// It is a command in the background.
     Command(TaskSummary),
 }
@@ -106,8 +110,7 @@ impl McpServer {
             caller.principal.role == Role::Admin || call.principal == caller.principal.name
         };
         if let Some(task) = self.tasks.find(id) {
-            return Ok(Some(FoundTask::Running(task))
-                .filter(|_| self.tasks.find(id).is_some_and(|task| is_visible(&task.call))));
+            return Ok(is_visible(&task.call).then_some(FoundTask::Running(task)));
         }
         let (server, wanted) = (Arc::clone(self), id.to_owned());
         let found = tokio::task::spawn_blocking(move || server.detached.find(&wanted)).await;
@@ -116,7 +119,7 @@ impl McpServer {
             ErrorData::internal_error(format!("the task cannot be read: {err}"), None)
         })?;
         if let Some((call, state)) = found {
-            return Ok(is_visible(&call).then_some(FoundTask::Known(call, state)));
+            return Ok(is_visible(&call).then_some(FoundTask::OnDisk(call, state)));
         }
         let commands = self
             .api
@@ -127,7 +130,7 @@ impl McpServer {
     }
 
     /// Keeps how a task ended, for the client that comes back.
-    pub(super) async fn end_of_task(self: Arc<Self>, task: &RunningTask, made: Option<Outcome>) {
+    pub(super) async fn keep_task_end(self: Arc<Self>, task: &RunningTask, made: Option<Outcome>) {
         let end = DetachedEnd {
             at: self.api.answers.clock.now(),
             result: self.detached_result(&task.call.id, made),
@@ -165,8 +168,14 @@ impl McpServer {
         let task = Task::new(command.id.clone(), TaskStatus::Working, started.clone(), started)
             .with_poll_interval_ms(POLL_MS)
             .with_status_message(self.api.redactor.clean(&command.command).into_owned());
-        if command.status == TaskState::Running {
-            return Ok(GetTaskResult::new(DetailedTask::new(task, TaskPayload::Working)));
+        let without_result = match (command.status, command.end) {
+            (TaskState::Running, _) => Some(TaskPayload::Working),
+            (TaskState::Lost, _) => Some(payload_of(DetachedResult::Failed(lost(&command.id)))),
+            (TaskState::Ended, Some(End::Killed)) => Some(TaskPayload::Cancelled),
+            (TaskState::Ended, _) => None,
+        };
+        if let Some(payload) = without_result {
+            return Ok(GetTaskResult::new(DetailedTask::new(task, payload)));
         }
         let (backend, call) = (Arc::clone(&self.api.ports.backend), command.id.clone());
         let lines = Lines { from: 1, count: u64::MAX, most: MOST_BYTES };
@@ -177,6 +186,7 @@ impl McpServer {
         };
         let summary = serde_json::to_value(&command).unwrap_or_default();
         let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+        result.is_error = Some(command.end.is_some_and(|end| end != End::Exited(0)));
         result.structured_content = Some(summary);
         let payload = TaskPayload::Completed { result: object(serde_json::to_value(result)) };
         Ok(GetTaskResult::new(DetailedTask::new(task, payload)))
@@ -207,13 +217,7 @@ fn known(call: &DetachedCall, state: DetachedState) -> DetailedTask {
     let (at, payload) = match state {
         DetachedState::Running => (call.at, TaskPayload::Working),
         DetachedState::Ended(end) => (end.at, payload_of(end.result)),
-        DetachedState::Lost => {
-            let id = &call.id;
-            let message = format!(
-                "the process that ran the call is gone; `toolcrib audit show {id}` has what is known"
-            );
-            (call.at, payload_of(DetachedResult::Failed(message)))
-        }
+        DetachedState::Lost => (call.at, payload_of(DetachedResult::Failed(lost(&call.id)))),
     };
     DetailedTask::new(described(call, at), payload)
 }
@@ -252,4 +256,9 @@ fn unknown(id: &str) -> ErrorData {
 /// Says that a call ended without an outcome.
 pub(super) fn no_outcome(id: &str) -> String {
     format!("the call {id} ended without an outcome; see `toolcrib audit show {id}`")
+}
+
+/// Says that a call will not end, because the process that ran it is gone.
+fn lost(id: &str) -> String {
+    format!("the process that ran the call is gone; `toolcrib audit show {id}` has what is known")
 }

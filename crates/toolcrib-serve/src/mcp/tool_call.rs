@@ -21,7 +21,7 @@ use toolcrib_runtime::{AnswerFuture, Approver, ConfirmationSource, Prompt, Quest
 
 use super::call_client::CallClient;
 use super::call_state::CallState;
-use super::client_connection::{McpHandler, is_stateless};
+use super::client_connection::{ClientConnection, asks_by_reply};
 use super::client_prompt::ClientPrompt;
 use super::client_question::input_requests;
 use super::progress::CallProgress;
@@ -39,7 +39,7 @@ const CALL_KEY: &str = "dev.toolcrib/call";
 const ERROR_KEY: &str = "dev.toolcrib/error";
 
 /// How long a client has to bring an answer to a question of a tool.
-const LONGEST_ANSWER_TIME: Duration = Duration::from_hours(1);
+const TOOL_ANSWER_TIME: Duration = Duration::from_hours(1);
 
 /// How a person who sits at the client can be asked about a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +76,7 @@ pub(super) enum CallEnd {
     Asks { questions: BTreeMap<String, ClientQuestion>, answers: Answers },
 }
 
-impl McpHandler {
+impl ClientConnection {
     /// Makes a call. If a person must approve it, they are asked in the client if that is possible.
     pub(super) async fn make_call(
         &self,
@@ -104,12 +104,12 @@ impl McpHandler {
                 args,
             )
         };
-        let question = self.approval_way(&tool, &context);
+        let way = self.approval_way(&tool, &context);
         let mut answers = Answers::new();
         if let Some(state) = &request.request_state {
             let responses = request.input_responses.unwrap_or_default();
             match self.server.open_state(state, &call)? {
-                CallState::Approval(_) if question != ApprovalWay::Reply => {
+                CallState::Approval(_) if way != ApprovalWay::Reply => {
                     let message =
                         "answers of this client do not count; make the call without `requestState`";
                     return Err(ErrorData::invalid_params(message, None));
@@ -125,7 +125,7 @@ impl McpHandler {
         } else if let Some(told) = self.outcome_of_parked(&call) {
             return Ok(told.into());
         }
-        let prompt = (question == ApprovalWay::Request).then(|| {
+        let prompt = (way == ApprovalWay::Request).then(|| {
             let prompt = ClientPrompt {
                 server: Arc::clone(&self.server),
                 peer: context.peer.clone(),
@@ -135,15 +135,15 @@ impl McpHandler {
             Arc::new(prompt) as Arc<dyn Prompt>
         });
         let mut approver = (self.server.approver)(prompt);
-        if question == ApprovalWay::Reply {
+        if way == ApprovalWay::Reply {
             approver = Arc::new(AskedByReply(approver));
         }
         let asked = call.clone();
         let end = self.run(call, approver, answers, &context).await?;
-        if question == ApprovalWay::Reply
+        if way == ApprovalWay::Reply
             && let CallEnd::Ended(made) = &end
             && let Some(id) = parked_id(made)
-            && let Some(reply) = self.ask_by_reply(&asked, id).await
+            && let Some(reply) = self.ask_approval_by_reply(&asked, id).await
         {
             return Ok(reply.into());
         }
@@ -161,7 +161,7 @@ impl McpHandler {
             CallEnd::Task(task) => created(&task).into(),
             CallEnd::Asks { questions, answers } => {
                 let state = CallState::Answers(answers);
-                let state = self.server.seal_state(&state, call, LONGEST_ANSWER_TIME);
+                let state = self.server.seal_state(&state, call, TOOL_ANSWER_TIME);
                 InputRequiredResult::new(Some(input_requests(questions)?), Some(state)).into()
             }
         })
@@ -201,7 +201,7 @@ impl McpHandler {
         let task = tokio::select! {
             made = &mut made => return self.ended(&client, made, &id).await,
             task = client.detached() => task,
-            task = detached_later(&client, self.server.config.task_after), if may_detach => task,
+            task = detached_later(&client, self.server.config.detach_after), if may_detach => task,
             () = telling => return self.ended(&client, made.await, &id).await,
             () = context.ct.cancelled() => {
                 cancel.cancel();
@@ -214,7 +214,7 @@ impl McpHandler {
                 Ok((made, running)) => (Some(made), Some(running)),
                 Err(_) => (None, None),
             };
-            server.end_of_task(&finished, made).await;
+            server.keep_task_end(&finished, made).await;
             // Whoever stops the process waits until the end is written.
             drop((running, cancel_guard));
         });
@@ -252,14 +252,14 @@ impl McpHandler {
         {
             return ApprovalWay::None;
         }
-        if is_stateless(context) { ApprovalWay::Reply } else { ApprovalWay::Request }
+        if asks_by_reply(context) { ApprovalWay::Reply } else { ApprovalWay::Request }
     }
 }
 
 /// Lets a call go on without its client after a time, and returns the task that it is then.
 async fn detached_later(client: &CallClient, time: Duration) -> Arc<RunningTask> {
     tokio::time::sleep(time).await;
-    if client.make_task().await.is_err() {
+    if client.detach_now().await.is_err() {
         // The client waits, as others do.
         return std::future::pending().await;
     }

@@ -128,7 +128,7 @@ pub(super) fn server(api: &Arc<Api>, queue: &QuestionQueue, settings: &Settings)
             over_http: settings.get(table::MCP_APPROVE_OVER_HTTP),
         },
         answer_time: settings.get(table::POLICY_APPROVAL_SECONDS),
-        task_after: settings.get(table::MCP_TASK_SECONDS),
+        detach_after: settings.get(table::MCP_TASK_SECONDS),
     };
     let parked = queue.parked.clone();
     let (queue, times) = (queue.clone(), QuestionTimes::from(settings));

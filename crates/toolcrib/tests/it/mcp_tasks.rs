@@ -126,8 +126,18 @@ fn a_command_in_the_background_is_a_task_too() {
     client.request("tasks/cancel", json!({"taskId": id}));
     wait_until(|| !sleeps("616.25"));
     let task = ended(&mut client, id);
-    assert_eq!(task["status"], "completed", "{task}");
-    assert_eq!(task["result"]["structuredContent"]["status"], "ended", "{task}");
+    assert_eq!(task["status"], "cancelled", "{task}");
+    // The control: one that ends by itself has a result.
+    let begun =
+        client.call("bash", json!({"command": "echo done; exit 3", "run_in_background": true}));
+    let id = begun["structuredContent"]["task_id"].as_str().unwrap();
+    let task = ended(&mut client, id);
+    assert_eq!(
+        (&task["status"], &task["result"]["isError"]),
+        (&json!("completed"), &json!(true)),
+        "{task}"
+    );
+    assert_eq!(task["result"]["content"][0]["text"], "done\n", "{task}");
 }
 
 #[test]
