@@ -23,6 +23,9 @@ const CALLS: usize = 300;
 /// How many rounds each server has, in turn.
 const ROUNDS: usize = 7;
 
+/// How often it is looked whether a search has ended.
+const MOST_LOOKS: usize = 100_000;
+
 /// What the searches look for: words that are rare, common and absent.
 const WORDS: [&str; 3] = ["mutex_lock", "fn get", "nowhere_to_be_found"];
 
@@ -135,11 +138,10 @@ pub(super) fn run(program: &Path) -> Result<(), Box<dyn Error>> {
     }
     let servers = servers(program, scratch.path(), &folder)?;
     println!("MCP servers over pipes, one client; medians of {ROUNDS} rounds in turn\n");
-    let mut rows = vec![starts(&servers, &folder, &home)?];
+    print_rows(&servers, &[starts(&servers, &folder, &home)?]);
     let running = started(&servers, &folder, &home)?;
-    rows.extend(calls(&servers, running, &folder)?);
-    rows.push(searches(&servers, scratch.path(), &home)?);
-    print_table(&servers, &rows);
+    print_rows(&servers, &calls(&servers, running, &folder)?);
+    print_rows(&servers, &[searches(&servers, scratch.path(), &home)?]);
     Ok(())
 }
 
@@ -340,16 +342,17 @@ fn finish_search(peer: &mut RunningPeer, line: &str) -> Result<(), Box<dyn Error
     if !line.contains("RUNNING") {
         return Ok(());
     }
-    loop {
+    for _ in 0..MOST_LOOKS {
         let args = json!({"sessionId": session, "offset": 0, "length": 250});
         let more = peer.call("get_more_search_results", &args)?;
         if !more.contains("IN PROGRESS") && !more.contains("RUNNING") {
             return Ok(());
         }
     }
+    Err(format!("the search {session} does not end").into())
 }
 
-fn print_table(servers: &[MeasuredServer], rows: &[TimedRow]) {
+fn print_rows(servers: &[MeasuredServer], rows: &[TimedRow]) {
     for row in rows {
         println!("{}", row.what);
         let ours = row.times[1].unwrap_or_default();

@@ -22,6 +22,9 @@ use super::client_request::ask_client;
 use super::running_task::RunningTask;
 use super::server::McpServer;
 
+/// How many tasks of one principal run at once. Each holds a thread, which others need too.
+const MOST_TASKS_EACH: usize = 32;
+
 /// The client of one call.
 pub(super) struct CallClient {
     server: Arc<McpServer>,
@@ -115,6 +118,11 @@ impl CallClient {
         if self.task.get().is_some() {
             return Ok(());
         }
+        if self.server.tasks.count_of(&self.call.caller.principal.name) >= MOST_TASKS_EACH {
+            let message =
+                format!("{MOST_TASKS_EACH} tasks of this caller run; wait until some end");
+            return Err(ToolError::new(ErrorKind::Unavailable, message));
+        }
         let (server, call) = (Arc::clone(&self.server), self.call.clone());
         let now = server.api.answers.clock.now();
         // On the disk before the client is told.
@@ -198,8 +206,14 @@ impl CallingClient for CallClient {
     fn detach(&self, need: DetachNeed) -> ClientFuture<'_, ()> {
         Box::pin(async move {
             match need {
-                _ if self.knows_tasks() => self.detach_now().await,
-                DetachNeed::Wanted => Ok(()),
+                DetachNeed::Required if self.knows_tasks() => self.detach_now().await,
+                DetachNeed::Wanted => {
+                    if self.knows_tasks() {
+                        // A client that cannot have a task waits.
+                        let _ = self.detach_now().await;
+                    }
+                    Ok(())
+                }
                 DetachNeed::Required => {
                     let capability = ClientCapabilities::builder().enable_tasks().build();
                     Err(self.lacks(capability, "come back for the outcome of a task"))

@@ -43,10 +43,16 @@ impl CallGate {
     /// Waits until a call may begin. It counts as running until what this returns is dropped.
     pub(super) async fn enter(&self) -> Option<SemaphorePermit<'_>> {
         let turn = self.running.acquire().await.ok();
+        self.wait_for_room().await;
+        turn
+    }
+
+    /// Waits until the client has read enough.
+    pub(super) async fn wait_for_room(&self) {
         loop {
             let is_less = self.is_less.notified();
             if self.unwritten.load(Ordering::Acquire) < MOST_UNWRITTEN {
-                return turn;
+                return;
             }
             is_less.await;
         }

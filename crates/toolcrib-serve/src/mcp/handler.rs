@@ -220,7 +220,13 @@ impl ServerHandler for ClientConnection {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let _turn = self.gate.enter().await;
+        let _turn = tokio::select! {
+            turn = self.gate.enter() => turn,
+            () = context.ct.cancelled() => {
+                let message = "the call was cancelled before it began";
+                return Err(ErrorData::internal_error(message, None));
+            }
+        };
         // Kept out of the future of every request, which is moved around.
         Box::pin(self.make_call(request, context)).await
     }

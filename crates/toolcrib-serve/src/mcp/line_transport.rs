@@ -137,7 +137,8 @@ fn refusal(line: &[u8]) -> TxJsonRpcMessage<RoleServer> {
     }
     let id = serde_json::from_value::<RequestId>(value["id"].clone()).ok();
     let refused = if let Some(method) = value["method"].as_str() {
-        let message = format!("the parameters of `{method}` do not fit the protocol");
+        let shown: String = method.chars().take(128).collect();
+        let message = format!("the parameters of `{shown}` do not fit the protocol");
         error(ErrorCode::INVALID_PARAMS, message)
     } else {
         let message =
@@ -210,9 +211,9 @@ impl Transport<RoleServer> for LineTransport {
                 Ok(ReadLine::TooLong) => too_long(),
                 Ok(ReadLine::End) | Err(_) => return None,
             };
-            if self.send(answer).await.is_err() {
-                return None;
-            }
+            // Whoever reads may be dropped at any time, and half an answer would spoil the next line.
+            tokio::spawn(self.send(answer));
+            self.gate.wait_for_room().await;
         }
     }
 

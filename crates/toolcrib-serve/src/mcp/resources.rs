@@ -214,7 +214,8 @@ impl ClientConnection {
 
     async fn output(&self, id: &str, stream: Stream, who: &McpCaller) -> Result<String, ErrorData> {
         let api = &self.server.api;
-        visible_story(api, &who.caller, id).await.map_err(|err| failed(&err))?;
+        let (story, _) = visible_story(api, &who.caller, id).await.map_err(|err| failed(&err))?;
+        let is_own = story.summary.caller.principal.as_ref() == Some(&who.caller.principal.name);
         let (backend, call) = (Arc::clone(&api.ports.backend), id.to_owned());
         let lines = Lines { from: 1, count: u64::MAX, most: MOST_BYTES };
         let read = move || backend.output(&call, stream, lines);
@@ -225,6 +226,10 @@ impl ClientConnection {
             ErrorData::resource_not_found(err.to_string(), Some(json!({"call": id})))
         })?;
         let mut text = excerpt.text;
+        if !is_own {
+            // Only the one who made the call sees what may be secret in its output.
+            text = api.redactor.clean(&text).into_owned();
+        }
         if text.len() >= MOST_BYTES || excerpt.count < excerpt.total {
             let (count, total) = (excerpt.count, excerpt.total);
             let _ = write!(text, "\n[cut: this is about {count} of {total} lines]");

@@ -38,6 +38,11 @@ impl RunningTasks {
         self.lock().insert(task.call.id.clone(), Arc::clone(task));
     }
 
+    /// Returns how many tasks of a principal run.
+    pub(super) fn count_of(&self, principal: &str) -> usize {
+        self.lock().values().filter(|task| task.call.principal == principal).count()
+    }
+
     pub(super) fn find(&self, id: &str) -> Option<Arc<RunningTask>> {
         self.lock().get(id).cloned()
     }
@@ -86,11 +91,11 @@ impl RunningTask {
         }
     }
 
-    /// Takes the answers to questions that are open. Others are ignored.
+    /// Takes the answers to questions that are open. Others are ignored, and so is what has not the form of an answer.
     pub(super) fn answer(&self, answers: BTreeMap<String, Value>, now: Timestamp) {
         let mut state = self.state();
         for (name, answer) in answers {
-            if state.pending.remove(&name).is_some() {
+            if answer.is_object() && state.pending.remove(&name).is_some() {
                 state.answers.insert(name, answer);
                 state.updated = Some(now);
             }

@@ -12,7 +12,7 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Value, json};
 use toolcrib_core::command::{End, Lines, Stream};
-use toolcrib_core::{Caller, ErrorKind, Outcome, Role};
+use toolcrib_core::{Caller, ErrorKind, Outcome};
 use toolcrib_ledger::{DetachedCall, DetachedCalls, DetachedEnd, DetachedResult, DetachedState};
 
 use super::client_connection::ClientConnection;
@@ -106,9 +106,8 @@ impl McpServer {
         id: &str,
         caller: &Arc<Caller>,
     ) -> Result<Option<FoundTask>, ErrorData> {
-        let is_visible = |call: &DetachedCall| {
-            caller.principal.role == Role::Admin || call.principal == caller.principal.name
-        };
+        // A result may have secrets that only the caller may see.
+        let is_visible = |call: &DetachedCall| call.principal == caller.principal.name;
         if let Some(task) = self.tasks.find(id) {
             return Ok(is_visible(&task.call).then_some(FoundTask::Running(task)));
         }
@@ -126,7 +125,12 @@ impl McpServer {
             .visible_tasks(caller)
             .await
             .map_err(|err| ErrorData::internal_error(err.message().to_owned(), None))?;
-        Ok(commands.into_iter().find(|command| command.id == id).map(FoundTask::Command))
+        let is_own = |command: &TaskSummary| match &command.principal {
+            Some(principal) => principal.name == caller.principal.name,
+            None => caller.is_local_user(),
+        };
+        let found = commands.into_iter().find(|command| command.id == id && is_own(command));
+        Ok(found.map(FoundTask::Command))
     }
 
     /// Keeps how a task ended, for the client that comes back.

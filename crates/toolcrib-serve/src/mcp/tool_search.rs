@@ -90,7 +90,7 @@ impl McpServer {
         };
         let offered = self.offered();
         let found = found(&offered, &query.query);
-        let shown = found.into_iter().take(query.limit.unwrap_or(USUAL_COUNT).min(MOST_COUNT));
+        let shown = found.into_iter().take(query.limit.unwrap_or(USUAL_COUNT).clamp(1, MOST_COUNT));
         let tools: Vec<Value> = shown
             .map(|tool| {
                 let declared = tool.declared();
