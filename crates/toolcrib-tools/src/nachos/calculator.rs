@@ -22,6 +22,7 @@ pub(crate) struct Args {
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Reply {
     expression: String,
+    #[schemars(with = "f64")]
     answer: Value,
 }
 

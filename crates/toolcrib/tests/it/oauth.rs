@@ -139,7 +139,7 @@ fn a_scope_that_is_not_enough_is_named_and_two_scopes_give_two_roles() {
     let parked = |token: &str, name: &str| {
         let args = json!({"file_path": name, "content": "x"});
         let (_, parked) = call(&server, token, "write_file", &args);
-        let context = &parked["result"]["structuredContent"]["context"];
+        let context = &parked["result"]["_meta"]["dev.toolcrib/error"]["context"];
         context["approval_id"].as_str().unwrap_or_else(|| panic!("{parked}")).to_owned()
     };
     let approve = |token: &str, id: &str| {
