@@ -61,12 +61,19 @@ fn twenty_thousand_calls_leave_no_memory_thread_or_descriptor_behind() {
         let mut client = start(&scratch, protocol);
         make_calls(&mut client, 4000);
         let before = HeldByProcess::of(&client);
-        make_calls(&mut client, 10_000);
+        // What an allocator takes, it takes now and then. A leak of some hundred bytes a call takes some every time.
+        let mut sizes = vec![before.kilobytes];
+        for _ in 0..5 {
+            make_calls(&mut client, 2000);
+            sizes.push(HeldByProcess::of(&client).kilobytes);
+        }
         let after = HeldByProcess::of(&client);
-        // What an allocator takes and gives, and far less than a leak of some hundred bytes a call.
-        assert!(after.kilobytes < before.kilobytes + 2048, "{before:?} {after:?}");
-        assert!(after.threads <= before.threads + 1, "{before:?} {after:?}");
-        assert!(after.descriptors <= before.descriptors + 2, "{before:?} {after:?}");
+        let mut grown: Vec<u64> =
+            sizes.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
+        grown.sort_unstable();
+        assert!(grown[2] < 512, "{sizes:?}");
+        assert!(after.threads <= before.threads + 2, "{before:?} {after:?}");
+        assert!(after.descriptors <= before.descriptors + 8, "{before:?} {after:?}");
         assert_eq!(client.close(), 0);
     }
 }
