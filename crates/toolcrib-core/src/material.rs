@@ -53,7 +53,7 @@ pub struct PromptField {
     pub name: &'static str,
     /// What it is.
     pub about: &'static str,
-    /// What stands for it if it is not given. Without it, it must be given.
+    /// What stands for it if it is not given. `None`: it is required.
     pub usual: Option<&'static str>,
 }
 

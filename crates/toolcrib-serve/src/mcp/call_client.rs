@@ -17,7 +17,7 @@ use toolcrib_core::calling_client::{
 use toolcrib_core::{Call, Cancel, ErrorKind, ToolError};
 
 use super::client_connection::{ClientConnection, asks_by_reply};
-use super::client_question::{client_request, needed_capability};
+use super::client_question::{client_request, needed_capability, shows_forms};
 use super::client_request::ask_client;
 use super::running_task::RunningTask;
 use super::server::McpServer;
@@ -225,9 +225,7 @@ impl CallingClient for CallClient {
     fn can_answer(&self, question: &ClientQuestion) -> bool {
         let can = &self.link.capabilities;
         match question {
-            ClientQuestion::Form { .. } => {
-                can.elicitation.as_ref().is_some_and(|it| it.form.is_some() || it.url.is_none())
-            }
+            ClientQuestion::Form { .. } => shows_forms(can),
             ClientQuestion::Model { .. } => can.sampling.is_some(),
             ClientQuestion::Roots => can.roots.is_some(),
         }

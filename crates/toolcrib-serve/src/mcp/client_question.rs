@@ -67,3 +67,8 @@ pub(super) fn needed_capability(question: &ClientQuestion) -> (ClientCapabilitie
         ClientQuestion::Roots => (builder.enable_roots().build(), "tell its folders"),
     }
 }
+
+/// Whether a client shows forms to a person. One that does not say which kind of question it shows means forms.
+pub(super) fn shows_forms(can: &ClientCapabilities) -> bool {
+    can.elicitation.as_ref().is_some_and(|it| it.form.is_some() || it.url.is_none())
+}

@@ -23,7 +23,7 @@ use super::call_client::CallClient;
 use super::call_state::CallState;
 use super::client_connection::{ClientConnection, asks_by_reply};
 use super::client_prompt::ClientPrompt;
-use super::client_question::input_requests;
+use super::client_question::{input_requests, shows_forms};
 use super::progress::CallProgress;
 use super::running_task::RunningTask;
 use super::server::{McpServer, ToolListing, TrustedAnswers};
@@ -86,7 +86,10 @@ impl ClientConnection {
         if self.server.config.listing == ToolListing::Search {
             match &*request.name {
                 FIND_TOOLS => return Ok(self.server.find_tools(request).into()),
-                USE_TOOL => request = found_call(request)?,
+                USE_TOOL => match found_call(request) {
+                    Ok(found) => request = found,
+                    Err(refused) => return Ok((*refused).into()),
+                },
                 // A client may know the name of a tool that was not listed.
                 _ => {}
             }
@@ -297,10 +300,9 @@ pub(super) fn person_at_client(caller: &Caller) -> Principal {
     Principal { name, role: caller.principal.role }
 }
 
-/// Whether the client shows forms to a person. One that does not say which kind of question it shows means forms.
+/// Whether the client that made this request shows forms to a person.
 fn has_forms(context: &RequestContext<RoleServer>) -> bool {
-    let capabilities = context.client_capabilities().unwrap_or_default();
-    capabilities.elicitation.is_some_and(|it| it.form.is_some() || it.url.is_none())
+    shows_forms(&context.client_capabilities().unwrap_or_default())
 }
 
 /// Returns where the client places the call in its own work.

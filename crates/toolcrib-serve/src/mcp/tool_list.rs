@@ -98,7 +98,9 @@ impl McpServer {
             return Ok(offered.swap_remove(at));
         }
         let near = nearest(name, offered.iter().map(|tool| tool.name.as_str()), 3);
-        let hint = if near.is_empty() {
+        let hint = if near.is_empty() && self.config.listing == ToolListing::Search {
+            "`find_tools` finds tools by words".to_owned()
+        } else if near.is_empty() {
             "tools/list has all names".to_owned()
         } else {
             format!("did you mean {}?", either(&near))

@@ -1,7 +1,6 @@
 //! Finding tools in a large set. If the settings say so, clients are listed two tools only: one that finds tools by words,
 //! and one that calls what was found. A call through it is a call of the tool itself, decided and recorded as such.
 
-use rmcp::ErrorData;
 use rmcp::model::{
     CallToolRequestParams, CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotations,
 };
@@ -117,10 +116,10 @@ impl McpServer {
 /// Returns the call of the tool that `use_tool` is to call.
 pub(super) fn found_call(
     request: CallToolRequestParams,
-) -> Result<CallToolRequestParams, ErrorData> {
+) -> Result<CallToolRequestParams, Box<CallToolResult>> {
     let args = Value::Object(request.arguments.clone().unwrap_or_default());
     let FoundCall { name, arguments } = FoundCall::deserialize(&args).map_err(|err| {
-        ErrorData::invalid_params(format!("`{USE_TOOL}` needs {{name, arguments}}: {err}"), None)
+        Box::new(refused(&format!("`{USE_TOOL}` needs {{name, arguments}}: {err}")))
     })?;
     let mut wanted = request;
     wanted.name = name.into();

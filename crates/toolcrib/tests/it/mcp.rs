@@ -92,8 +92,11 @@ fn tools_of_a_large_set_are_found_by_words_and_called_as_themselves() {
     assert_eq!(result["isError"], false, "{result}");
     let nothing = client.call("find_tools", json!({"query": "zzzz"}));
     assert!(nothing["isError"] == true && text(&nothing).contains("read_file"), "{nothing}");
-    let wrong = client.request("tools/call", json!({"name": "use_tool", "arguments": {"x": 1}}));
-    assert_eq!(wrong["error"]["code"], -32602, "{wrong}");
+    let wrong = client.call("use_tool", json!({"x": 1}));
+    assert!(wrong["isError"] == true && text(&wrong).contains("needs {name"), "{wrong}");
+    let args = json!({"name": "use_tool", "arguments": {"name": "zzzz"}});
+    let unknown = client.request("tools/call", args);
+    assert!(unknown["error"]["message"].as_str().unwrap().contains("`find_tools`"), "{unknown}");
 }
 
 #[test]
