@@ -4,6 +4,7 @@ mod call;
 mod machine;
 mod mcp;
 mod policy;
+mod quick;
 mod record;
 mod server;
 mod tip;
@@ -57,7 +58,7 @@ Results go to stdout, everything else to stderr.";
 const GLOBAL_OPTIONS: &str = "Global options";
 
 /// The options that every subcommand takes.
-#[derive(Args, Clone)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct Global {
     /// The directory that calls are confined to (default: the current directory)
     #[arg(long, short = 'C', global = true, help_heading = GLOBAL_OPTIONS, value_name = "DIR", value_hint = ValueHint::DirPath)]
@@ -95,7 +96,7 @@ pub(crate) struct Global {
 }
 
 /// When to use colour.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
 pub(crate) enum ColorChoice {
     /// On a terminal, unless `NO_COLOR` is set
     Auto,
@@ -165,6 +166,16 @@ pub(crate) enum Command {
     },
     /// Take a tour of two minutes: real calls in a scratch project, one question, one undo
     Tour,
+}
+
+impl Cli {
+    /// Reads the command line of this process.
+    pub(crate) fn read() -> Result<Self, clap::Error> {
+        match quick::read(std::env::args_os()) {
+            Some(cli) => Ok(cli),
+            None => Self::try_parse(),
+        }
+    }
 }
 
 /// Returns the command line as clap knows it.

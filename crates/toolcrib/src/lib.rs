@@ -15,7 +15,6 @@ pub use error::{CliError, CliErrorKind};
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use toolcrib_core::Catalogue;
 
 /// Runs the command line and returns its exit code.
@@ -30,7 +29,7 @@ pub fn main_with(more: &[&'static Catalogue]) -> ExitCode {
     toolcrib_tools::add_catalogues(more);
     quiet_panics();
     raise_descriptors();
-    let cli = match cli::Cli::try_parse() {
+    let cli = match cli::Cli::read() {
         Ok(cli) => cli,
         Err(err) => {
             let err = cli::with_tip(err, std::env::args_os().skip(1));

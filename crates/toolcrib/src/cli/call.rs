@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 
 /// Arguments of `call`.
-#[derive(Args)]
+#[derive(Args, Debug)]
 #[command(
     disable_help_flag = true,
     after_help = "\

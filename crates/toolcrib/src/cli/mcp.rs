@@ -12,14 +12,14 @@ A call that policy asks about is asked in the client, if the client can ask a pe
 `toolcrib serve` offers the same to clients on other machines, at /mcp.";
 
 /// Arguments of `mcp`.
-#[derive(Args)]
+#[derive(Args, Debug)]
 #[command(after_help = MCP_HELP)]
 pub(crate) struct McpArgs {
     #[command(subcommand)]
     pub(crate) command: Option<McpCommand>,
 }
 
-#[derive(Subcommand)]
+#[derive(Subcommand, Debug)]
 pub(crate) enum McpCommand {
     /// Add Toolcrib to an MCP client; without a client, list them
     #[command(after_help = "\
@@ -60,7 +60,7 @@ Examples:
 }
 
 /// Which entry of which file.
-#[derive(Args)]
+#[derive(Args, Debug)]
 pub(crate) struct McpClientArgs {
     /// The client
     pub(crate) client: Option<ClientName>,
