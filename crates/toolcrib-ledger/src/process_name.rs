@@ -1,11 +1,17 @@
 //! Names of processes, which no other process has had.
 
 use std::fs;
+use std::sync::OnceLock;
 
 /// Returns the name of this process, which no other process has had: its number and its start time.
 pub fn this_process() -> String {
-    let id = std::process::id();
-    format!("{id} {}", start_time(id).unwrap_or_default())
+    // Every call asks, and to ask the kernel takes as long as all the rest of a short call.
+    static NAME: OnceLock<String> = OnceLock::new();
+    let name = NAME.get_or_init(|| {
+        let id = std::process::id();
+        format!("{id} {}", start_time(id).unwrap_or_default())
+    });
+    name.clone()
 }
 
 /// Whether a process of this name runs.

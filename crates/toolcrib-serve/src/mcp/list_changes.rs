@@ -93,6 +93,6 @@ impl ClientConnection {
     }
 
     fn names(&self) -> Vec<String> {
-        self.server.offered().into_iter().map(|tool| tool.name).collect()
+        self.server.offered().iter().map(|tool| tool.name.clone()).collect()
     }
 }

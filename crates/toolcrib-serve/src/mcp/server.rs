@@ -9,6 +9,7 @@ use toolcrib_ledger::DetachedCalls;
 use toolcrib_runtime::{Approver, ParkedQuestions, Prompt};
 
 use super::running_task::RunningTasks;
+use super::tool_list::OfferedTools;
 use crate::api::Api;
 
 /// What an MCP server works with.
@@ -23,7 +24,8 @@ pub struct McpServer {
     pub parked: ParkedQuestions,
     /// The calls that go on without their clients, on the disk.
     pub(super) detached: DetachedCalls,
-    /// Those of them that this process runs.
+    pub(super) offered: OfferedTools,
+    /// The detached calls that this process runs.
     pub(super) tasks: RunningTasks,
     /// Ends the streams of clients over HTTP.
     pub(super) stopping: CancellationToken,
@@ -92,6 +94,7 @@ impl McpServer {
         let seal = RequestStateCodec::new_unchecked(random_key());
         Self {
             detached: DetachedCalls::new(&api.state),
+            offered: OfferedTools::default(),
             tasks: RunningTasks::default(),
             stopping: CancellationToken::new(),
             api,

@@ -1,10 +1,12 @@
 //! `tools/list`: the tools on offer.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use rmcp::ErrorData;
 use rmcp::model::{CacheScope, ListToolsResult, PaginatedRequestParams, Tool};
-use toolcrib_core::Catalogue;
 use toolcrib_core::nearest::{either, nearest};
 use toolcrib_core::toolset::Offer;
+use toolcrib_core::{Catalogue, Toolset};
 use toolcrib_runtime::dialect::{Dialect, Names, declare};
 
 use super::server::{McpServer, ToolListing};
@@ -16,25 +18,47 @@ const PAGE_SIZE: usize = 100;
 const FRESH_MS: u64 = 60_000;
 
 /// A tool that is offered, under the name that clients call it by.
+#[derive(Clone)]
 pub(super) struct OfferedTool {
     pub(super) name: String,
     pub(super) offer: Offer,
     names: Names,
 }
 
+/// The tools on offer, kept until the runtime has others.
+#[derive(Default)]
+pub(super) struct OfferedTools(Mutex<Option<KeptTools>>);
+
+/// The tools that a server makes of a toolset.
+struct KeptTools {
+    toolset: Arc<Toolset>,
+    tools: Arc<[OfferedTool]>,
+}
+
 impl McpServer {
-    /// Returns the tools on offer, in an order that stays the same. A tool has its catalogue in its name only if another
-    /// one has the same name.
-    pub(super) fn offered(&self) -> Vec<OfferedTool> {
-        let runtime = self.api.runtime.current();
+    /// Returns the tools on offer, in an order that stays the same.
+    pub(super) fn offered(&self) -> Arc<[OfferedTool]> {
+        let toolset = Arc::clone(&self.api.runtime.current().toolset);
+        let mut kept = self.offered.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kept) = &*kept
+            && Arc::ptr_eq(&kept.toolset, &toolset)
+        {
+            return Arc::clone(&kept.tools);
+        }
+        let tools: Arc<[OfferedTool]> = self.named_tools(&toolset).into();
+        *kept = Some(KeptTools { toolset, tools: Arc::clone(&tools) });
+        tools
+    }
+
+    /// Returns the chosen tools. A tool has its catalogue in its name only if another one has the same name.
+    fn named_tools(&self, toolset: &Toolset) -> Vec<OfferedTool> {
         let is_chosen = |offer: &&Offer| {
             let is_named = |choice: &String| {
                 offer.catalogue.name == choice.as_str() || *offer.full_name() == *choice.as_str()
             };
             self.config.toolset.as_ref().is_none_or(|choices| choices.iter().any(is_named))
         };
-        let chosen: Vec<Offer> =
-            runtime.toolset.offers().iter().filter(is_chosen).cloned().collect();
+        let chosen: Vec<Offer> = toolset.offers().iter().filter(is_chosen).cloned().collect();
         let is_shared = |offer: &Offer| {
             let same = |it: &&Offer| it.full_name().tool() == offer.full_name().tool();
             chosen.iter().filter(same).count() > 1
@@ -53,7 +77,7 @@ impl McpServer {
     /// Returns the catalogues of the tools on offer.
     pub(super) fn catalogues(&self) -> Vec<&'static Catalogue> {
         let mut catalogues: Vec<&'static Catalogue> = Vec::new();
-        for tool in self.offered() {
+        for tool in &*self.offered() {
             let catalogue = tool.offer.catalogue;
             if !catalogues.iter().any(|known| known.name == catalogue.name) {
                 catalogues.push(catalogue);
@@ -93,9 +117,9 @@ impl McpServer {
 
     /// Finds a tool by the name that clients call it by.
     pub(super) fn find_tool(&self, name: &str) -> Result<OfferedTool, ErrorData> {
-        let mut offered = self.offered();
-        if let Some(at) = offered.iter().position(|tool| tool.name == name) {
-            return Ok(offered.swap_remove(at));
+        let offered = self.offered();
+        if let Some(tool) = offered.iter().find(|tool| tool.name == name) {
+            return Ok(tool.clone());
         }
         let near = nearest(name, offered.iter().map(|tool| tool.name.as_str()), 3);
         let hint = if near.is_empty() && self.config.listing == ToolListing::Search {
