@@ -246,6 +246,9 @@ pub trait ApprovalStore: Send + Sync {
     /// Adds a call that waits for an answer.
     fn add(&self, pending: &PendingApproval) -> io::Result<()>;
 
+    /// Changes a stored approval that a process waited for into one that nobody waits for.
+    fn park(&self, pending: &PendingApproval) -> io::Result<()>;
+
     /// Returns every approval, pending or not, oldest first.
     fn all(&self) -> io::Result<Vec<PendingApproval>>;
 

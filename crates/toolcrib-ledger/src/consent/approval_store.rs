@@ -5,11 +5,12 @@
 use std::fs;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use jiff::Timestamp;
+use serde::Serialize;
 use toolcrib_core::approval::{
     ApprovalAnswer, ApprovalStatus, ApprovalStore, KeptOutcome, PendingApproval,
 };
@@ -51,9 +52,7 @@ impl Approvals {
         if clean == pending && !has_pins {
             return Ok(());
         }
-        let fresh = path.with_extension(format!("{}.fresh", ulid::Ulid::generate()));
-        write_new(&fresh, &clean)?;
-        fs::rename(&fresh, &path)
+        replace(&path, &clean)
     }
 
     /// Whether the call was asked with a token that does not count any more.
@@ -70,6 +69,13 @@ impl Approvals {
     }
 }
 
+/// Puts a file in the place of another one, whole or not at all.
+fn replace<T: Serialize>(path: &Path, content: &T) -> io::Result<()> {
+    let fresh = path.with_extension(format!("{}.fresh", ulid::Ulid::generate()));
+    write_new(&fresh, content)?;
+    fs::rename(&fresh, path)
+}
+
 impl ApprovalStore for Approvals {
     fn add(&self, pending: &PendingApproval) -> io::Result<()> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
@@ -77,6 +83,10 @@ impl ApprovalStore for Approvals {
         // Expired approvals lose their secrets when new ones are added, but not each time: there can be many.
         let added = self.added.fetch_add(1, Ordering::Relaxed);
         if added.is_multiple_of(ADDS_BETWEEN_SWEEPS) { self.all().map(drop) } else { Ok(()) }
+    }
+
+    fn park(&self, pending: &PendingApproval) -> io::Result<()> {
+        replace(&self.path(&pending.id, "json")?, pending)
     }
 
     fn all(&self) -> io::Result<Vec<PendingApproval>> {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use toolcrib_core::approval::{
     ApprovalAnswer, ApprovalStatus, ApprovalStore, GrantOffer, PendingApproval,
 };
@@ -127,7 +127,14 @@ impl Approver for ApprovalQueue {
                 }
             };
             open.is_answered = !matches!(answer, Answer::Nobody);
-            answer
+            match (&answer, self.unattended) {
+                (Answer::Nobody, Unattended::Park(time)) => {
+                    open.is_answered = true;
+                    drop(open);
+                    self.leave(pending, time)
+                }
+                _ => answer,
+            }
         })
     }
 }
@@ -213,6 +220,18 @@ impl ApprovalQueue {
         Answer::Parked(id)
     }
 
+    /// Leaves a question to others that nobody at the prompt has answered.
+    fn leave(&self, pending: PendingApproval, time: Duration) -> Answer {
+        let parked = PendingApproval { is_parked: true, expires_at: self.expiry(time), ..pending };
+        if self.store.park(&parked).is_err() {
+            return Answer::Nobody;
+        }
+        let call = Digest::of(parked.tool.as_str(), &parked.args).to_string();
+        let (id, key) = (parked.id.clone(), (parked.requester.clone(), call));
+        self.parked.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key, parked);
+        Answer::Parked(id)
+    }
+
     /// Returns what a caller is told who asks again for a call that was parked and is answered.
     fn answer_to_parked(&self, first: &PendingApproval) -> Option<Answer> {
         let answer = self.store.answer(&first.id).ok().flatten()?;
@@ -269,8 +288,6 @@ impl ApprovalQueue {
     }
 
     fn pending(&self, question: &Question, time: Duration) -> PendingApproval {
-        let now = self.clock.now();
-        let time = SignedDuration::try_from(time).unwrap_or(SignedDuration::from_secs(120));
         PendingApproval {
             id: question.call.0.clone(),
             tool: question.tool.clone(),
@@ -285,8 +302,15 @@ impl ApprovalQueue {
             pins: question.pins.pinned.clone(),
             is_parked: self.prompt.is_none(),
             process: self.process.clone(),
-            created_at: now,
-            expires_at: now.checked_add(time).unwrap_or(now),
+            created_at: self.clock.now(),
+            expires_at: self.expiry(time),
         }
+    }
+
+    /// Returns when a question expires that is asked now.
+    fn expiry(&self, time: Duration) -> Timestamp {
+        let now = self.clock.now();
+        let time = SignedDuration::try_from(time).unwrap_or(SignedDuration::from_secs(120));
+        now.checked_add(time).unwrap_or(now)
     }
 }

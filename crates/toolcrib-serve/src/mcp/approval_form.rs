@@ -47,6 +47,8 @@ pub(super) enum FormAnswer {
     Once,
     Always(Wish),
     No(String),
+    /// The form was closed without an answer. Clients without a person do so at once.
+    Dismissed,
     /// The client sent something that is no answer to the question.
     Unclear,
 }
@@ -67,7 +69,8 @@ impl FormQuestion<'_> {
         let reason: String =
             field(REASON).unwrap_or_default().trim().chars().take(LONGEST_REASON).collect();
         match result.action {
-            ElicitationAction::Decline | ElicitationAction::Cancel => FormAnswer::No(reason),
+            ElicitationAction::Decline => FormAnswer::No(reason),
+            ElicitationAction::Cancel => FormAnswer::Dismissed,
             ElicitationAction::Accept => match field(DECISION) {
                 Some("once") => FormAnswer::Once,
                 Some("no") => FormAnswer::No(reason),

@@ -78,6 +78,13 @@ impl ClientConnection {
         let wish = match answer {
             FormAnswer::Once => None,
             FormAnswer::Always(wish) => Some(wish),
+            FormAnswer::Dismissed => {
+                let text = format!(
+                    "nobody answered in the client, and the question waits: a person answers it with \
+                     `toolcrib approvals approve {id}`; make the same call again later"
+                );
+                return Ok(told(&text).into());
+            }
             FormAnswer::Unclear => return Ok(self.question(&call, &pending).await.into()),
             FormAnswer::No(words) => {
                 if let Err(err) = answers.deny(id, &by, &words) {

@@ -51,6 +51,7 @@ impl Approver for ClientPrompt {
                     FormAnswer::Once => Answer::Yes(by),
                     FormAnswer::Always(wish) => Answer::Always(by, wish),
                     FormAnswer::No(words) => Answer::No(by, words),
+                    FormAnswer::Dismissed => Answer::Nobody,
                     FormAnswer::Unclear => {
                         let words = "the client sent an answer that is none of the choices";
                         Answer::No(by, words.to_owned())

@@ -169,6 +169,27 @@ fn a_person_is_asked_in_the_client_and_their_answer_counts() {
 }
 
 #[test]
+fn a_form_that_is_closed_without_an_answer_leaves_the_question_in_the_queue() {
+    for protocol in PROTOCOLS {
+        let scratch = Scratch::new();
+        let mut client = McpClient::start(&scratch, protocol, with_forms(), &[]);
+        scratch.put("old.txt", "x\n");
+        let (_, result) = client.call_asked("bash", delete(), json!({"action": "cancel"}));
+        assert_eq!(result["isError"], true, "{result}");
+        assert!(text(&result).contains("approvals"), "{result}");
+        let waits = scratch.run(["approvals", "list", "--json"]).json();
+        let call = waits[0]["id"].as_str().unwrap_or_else(|| panic!("{waits}")).to_owned();
+        assert!(text(&result).contains(&call), "{result}");
+        let approved = scratch.run(["approvals", "approve", &call, "--yes"]);
+        assert_eq!(approved.code, 0, "{}", approved.stderr);
+        assert!(!scratch.work().join("old.txt").exists());
+        // The agent gets the outcome of what ran meanwhile.
+        let told = client.call("bash", delete());
+        assert!(text(&told).contains("gone"), "{told}");
+    }
+}
+
+#[test]
 fn the_form_of_an_edit_has_its_difference() {
     for protocol in PROTOCOLS {
         let scratch = Scratch::new();
