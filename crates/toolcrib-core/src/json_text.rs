@@ -17,7 +17,7 @@ pub fn json_text(value: &Value) -> String {
 }
 
 /// Appends a value as compact JSON.
-fn push_value(out: &mut String, value: &Value) {
+pub fn push_value(out: &mut String, value: &Value) {
     match value {
         Value::String(text) => push_string(out, text),
         Value::Array(items) => {

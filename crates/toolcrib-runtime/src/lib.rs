@@ -29,4 +29,4 @@ pub use explanation::{Explanation, RulePlace};
 pub use live_runtime::LiveRuntime;
 pub use preview::Preview;
 pub use replay::{ChangedDecision, Replay};
-pub use runtime::{Runtime, World};
+pub use runtime::{Runtime, World, wait_for};

@@ -402,7 +402,7 @@ pub(crate) fn allowance<'a>(
 }
 
 /// Runs a future on this thread. The event loop of another thread keeps its timers.
-fn wait_for<T>(future: impl Future<Output = T>) -> T {
+pub fn wait_for<T>(future: impl Future<Output = T>) -> T {
     struct Unpark(Thread);
     impl Wake for Unpark {
         fn wake(self: Arc<Self>) {

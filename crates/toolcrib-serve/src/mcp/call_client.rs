@@ -97,6 +97,11 @@ impl CallClient {
         self.lacking.get().cloned().map(ErrorData::missing_required_client_capability)
     }
 
+    /// Whether the client wants messages of a level.
+    pub(super) fn wants_message(&self, level: MessageLevel) -> bool {
+        self.link.log_level.is_some_and(|least| rank(wire_level(level)) >= rank(least))
+    }
+
     /// Whether the client can come back for the outcome.
     pub(super) fn knows_tasks(&self) -> bool {
         self.link.capabilities.supports_tasks()
@@ -246,11 +251,9 @@ impl CallingClient for CallClient {
 
     fn log(&self, level: MessageLevel, message: String) -> ClientFuture<'_, ()> {
         Box::pin(async move {
-            let wire_level = wire_level(level);
-            let is_wanted =
-                self.link.log_level.is_some_and(|least| rank(wire_level) >= rank(least));
-            if is_wanted && self.task.get().is_none() {
-                let notice = LoggingMessageNotificationParam::new(wire_level, message.into());
+            if self.wants_message(level) && self.task.get().is_none() {
+                let notice =
+                    LoggingMessageNotificationParam::new(wire_level(level), message.into());
                 let notice = notice.with_logger(self.call.tool.to_string());
                 let _ = self.link.peer.notify_logging_message(notice).await;
             }

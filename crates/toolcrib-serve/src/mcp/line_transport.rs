@@ -5,34 +5,26 @@ use std::io;
 use std::sync::Arc;
 
 use rmcp::RoleServer;
-use rmcp::model::{ErrorCode, ErrorData, RequestId};
+use rmcp::model::{
+    ClientNotification, ErrorCode, ErrorData, JsonRpcError, JsonRpcMessage, RequestId,
+};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::Value;
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
-use tokio::sync::Mutex;
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use toolcrib_core::json;
 
 use super::call_gate::CallGate;
-
-/// What reads messages.
-pub(super) type LineInput = Box<dyn AsyncRead + Send + Unpin>;
-
-/// What writes messages.
-pub(super) type LineOutput = Box<dyn AsyncWrite + Send + Unpin>;
-
-/// How much is read at once.
-const BUFFER_BYTES: usize = 64 << 10;
+use super::client_pipes::ClientPipes;
+use super::line_input::ReadLine;
+use super::message_line::message_line;
 
 /// A client at the other end of two pipes.
 pub(super) struct LineTransport {
-    input: BufReader<LineInput>,
-    /// The beginning of a line. It is kept here because a future that reads it can be dropped.
-    line: Vec<u8>,
-    /// Whether the rest of a line that is too long is being skipped.
-    is_skipping: bool,
-    output: Arc<Mutex<Option<LineOutput>>>,
+    pipes: Arc<ClientPipes>,
+    /// The lines that the reading thread does not answer itself.
+    handed: mpsc::Receiver<ReadLine>,
     gate: Arc<CallGate>,
     /// Whether messages that need the server can be answered.
     opened: CancellationToken,
@@ -41,73 +33,74 @@ pub(super) struct LineTransport {
     held: Option<RxJsonRpcMessage<RoleServer>>,
 }
 
-/// A line from the client.
-enum ReadLine {
-    Whole,
-    TooLong,
-    End,
-}
-
 impl LineTransport {
     /// Only a first message that needs no server is passed on before `opened` is cancelled.
     pub(super) fn new(
-        input: LineInput,
-        output: LineOutput,
+        pipes: Arc<ClientPipes>,
+        handed: mpsc::Receiver<ReadLine>,
         gate: Arc<CallGate>,
         opened: CancellationToken,
     ) -> Self {
-        Self {
-            input: BufReader::with_capacity(BUFFER_BYTES, input),
-            line: Vec::new(),
-            is_skipping: false,
-            output: Arc::new(Mutex::new(Some(output))),
-            gate,
-            opened,
-            has_begun: false,
-            held: None,
+        Self { pipes, handed, gate, opened, has_begun: false, held: None }
+    }
+
+    /// Answers a line that is no message to pass on.
+    async fn answer(&mut self, answer: TxJsonRpcMessage<RoleServer>) {
+        // Whoever reads may be dropped at any time, and half an answer would spoil the next line.
+        tokio::spawn(self.send(answer));
+        self.gate.wait_for_room().await;
+    }
+
+    /// Waits for the next line that the reading thread does not answer.
+    async fn next_line(&mut self) -> ReadLine {
+        tokio::select! {
+            biased;
+            Some(line) = self.handed.recv() => line,
+            line = self.pipes.next_line() => line,
         }
     }
 
-    /// Reads a line, of at most as many bytes as a call may have.
-    async fn read_line(&mut self) -> io::Result<ReadLine> {
-        loop {
-            let read = self.input.fill_buf().await?;
-            if read.is_empty() {
-                return Ok(ReadLine::End);
-            }
-            let end = memchr::memchr(b'\n', read);
-            let count = end.map_or(read.len(), |at| at + 1);
-            if !self.is_skipping {
-                self.line.extend_from_slice(&read[..count]);
-            }
-            self.input.consume(count);
-            let is_too_long = self.line.len() > json::MAX_BYTES;
-            if is_too_long && !self.is_skipping {
-                self.is_skipping = true;
-                self.line.clear();
-            }
-            if end.is_some() {
-                let was_too_long = std::mem::take(&mut self.is_skipping);
-                return Ok(if was_too_long { ReadLine::TooLong } else { ReadLine::Whole });
-            }
+    /// Notes what a message opens or cancels. Returns what to answer if its id is in use: the SDK would answer only one of
+    /// the two requests.
+    fn note(&self, message: &RxJsonRpcMessage<RoleServer>) -> Option<TxJsonRpcMessage<RoleServer>> {
+        if let JsonRpcMessage::Request(request) = message
+            && !self.pipes.open(&request.id)
+        {
+            return Some(id_in_use(&request.id));
         }
+        if let JsonRpcMessage::Notification(notification) = message
+            && let ClientNotification::CancelledNotification(cancelled) = &notification.notification
+            && let Some(id) = &cancelled.params.request_id
+        {
+            self.pipes.cancel(id);
+        }
+        None
     }
+}
 
-    /// Returns the message of the line that was read, or what to answer if it is none. An empty line is nothing.
-    fn message(
-        &self,
-    ) -> Option<Result<RxJsonRpcMessage<RoleServer>, TxJsonRpcMessage<RoleServer>>> {
-        let line = self.line.trim_ascii();
-        if line.is_empty() {
-            return None;
-        }
-        Some(serde_json::from_slice(line).map_err(|_| refusal(line)))
+/// Refuses a request whose id is in use. It has no id of its own, because that one belongs to the first request.
+fn id_in_use(id: &RequestId) -> TxJsonRpcMessage<RoleServer> {
+    let message = format!("the id {id} is in use: an earlier request with it has no reply yet");
+    TxJsonRpcMessage::<RoleServer>::error(
+        ErrorData::new(ErrorCode::INVALID_REQUEST, message, None),
+        None,
+    )
+}
+
+/// Returns the message of a line, or what to answer if it is none. An empty line is nothing.
+fn message(
+    line: &[u8],
+) -> Option<Result<RxJsonRpcMessage<RoleServer>, TxJsonRpcMessage<RoleServer>>> {
+    let line = line.trim_ascii();
+    if line.is_empty() {
+        return None;
     }
+    Some(serde_json::from_slice(line).map_err(|_| refusal(line)))
 }
 
 /// Whether a message asks only what the server can do, which is the same for all.
 fn needs_no_server(message: &RxJsonRpcMessage<RoleServer>) -> bool {
-    use rmcp::model::{ClientRequest, JsonRpcMessage};
+    use rmcp::model::ClientRequest;
     let JsonRpcMessage::Request(request) = message else { return false };
     matches!(
         request.request,
@@ -166,18 +159,16 @@ impl Transport<RoleServer> for LineTransport {
         &mut self,
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let (output, gate) = (Arc::clone(&self.output), Arc::clone(&self.gate));
+        let (pipes, gate) = (Arc::clone(&self.pipes), Arc::clone(&self.gate));
+        match &message {
+            JsonRpcMessage::Response(response) => pipes.close(&response.id),
+            JsonRpcMessage::Error(JsonRpcError { id: Some(id), .. }) => pipes.close(id),
+            _ => {}
+        }
         async move {
-            let mut bytes = serde_json::to_vec(&message)?;
-            bytes.push(b'\n');
-            let _waiting = gate.count(bytes.len());
-            match &mut *output.lock().await {
-                Some(output) => {
-                    output.write_all(&bytes).await?;
-                    output.flush().await
-                }
-                None => Err(io::Error::from(io::ErrorKind::NotConnected)),
-            }
+            let line = message_line(&message)?;
+            let _waiting = gate.count(line.len());
+            pipes.output.write(&line).await
         }
     }
 
@@ -189,36 +180,34 @@ impl Transport<RoleServer> for LineTransport {
             return Some(held);
         }
         loop {
-            let answer = match self.read_line().await {
-                Ok(ReadLine::Whole) => {
-                    let message = self.message();
-                    self.line.clear();
-                    match message {
-                        None => continue,
-                        Some(Ok(message)) => {
-                            let is_first = !std::mem::replace(&mut self.has_begun, true);
-                            if is_first && !needs_no_server(&message) {
-                                // Kept here, because a future that waits can be dropped.
-                                self.held = Some(message);
-                                self.opened.cancelled().await;
-                                return self.held.take();
-                            }
-                            return Some(message);
+            let answer = match self.next_line().await {
+                ReadLine::Whole(line) => match message(&line) {
+                    None => continue,
+                    Some(Ok(message)) => {
+                        if let Some(refusal) = self.note(&message) {
+                            self.answer(refusal).await;
+                            continue;
                         }
-                        Some(Err(refusal)) => refusal,
+                        let is_first = !std::mem::replace(&mut self.has_begun, true);
+                        if is_first && !needs_no_server(&message) {
+                            // Kept here, because a future that waits can be dropped.
+                            self.held = Some(message);
+                            self.opened.cancelled().await;
+                            return self.held.take();
+                        }
+                        return Some(message);
                     }
-                }
-                Ok(ReadLine::TooLong) => too_long(),
-                Ok(ReadLine::End) | Err(_) => return None,
+                    Some(Err(refusal)) => refusal,
+                },
+                ReadLine::TooLong => too_long(),
+                ReadLine::End => return None,
             };
-            // Whoever reads may be dropped at any time, and half an answer would spoil the next line.
-            tokio::spawn(self.send(answer));
-            self.gate.wait_for_room().await;
+            self.answer(answer).await;
         }
     }
 
     async fn close(&mut self) -> io::Result<()> {
-        self.output.lock().await.take();
+        self.pipes.output.close().await;
         Ok(())
     }
 }

@@ -1,24 +1,25 @@
 //! A client that started this process, and talks with it over its stdin and stdout.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
 use std::pin::pin;
 use std::sync::Arc;
 
 use rmcp::service::{ServerInitializeError, serve_server_with_ct};
-use rustix::fs::{FileType, OFlags, fcntl_getfl, fcntl_setfl, fstat};
-use rustix::net::AddressFamily;
-use rustix::net::sockopt::socket_domain;
-use tokio::net::UnixStream;
-use tokio::net::unix::pipe;
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use toolcrib_core::{Principal, SessionId};
 
 use super::client_connection::{ClientConnection, ClientTransport};
-use super::line_transport::{LineInput, LineOutput, LineTransport};
+use super::client_pipes::ClientPipes;
+use super::line_transport::LineTransport;
+use super::reader_thread::ReaderThread;
 use super::server::McpServer;
 use super::server_slot::ServerSlot;
+
+/// How many lines of a client wait until the event loop takes them.
+const MOST_HANDED: usize = 64;
 
 /// Why a server over pipes has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,9 +70,28 @@ async fn serve_lines(
     opened: CancellationToken,
 ) -> io::Result<StdioEnd> {
     let _flags = KeptFlags::keep()?;
-    let lines = LineTransport::new(reader()?, writer()?, Arc::clone(&handler.gate), opened);
+    let pipes = Arc::new(ClientPipes::of_process()?);
+    let (event_loop, handed) = mpsc::channel(MOST_HANDED);
+    let lines =
+        LineTransport::new(Arc::clone(&pipes), handed, Arc::clone(&handler.gate), opened.clone());
+    let connection = Arc::new(handler.clone());
+    let can_watch = pipes.watch.can_watch();
+    if !can_watch {
+        pipes.hand_all_over(event_loop.clone());
+    }
     match serve_server_with_ct(handler, lines, stopped).await {
         Ok(running) => {
+            opened.cancelled().await;
+            let reader = ReaderThread {
+                pipes,
+                event_loop,
+                peer: running.peer().clone(),
+                connection: Arc::downgrade(&connection),
+                watchdog: Arc::default(),
+            };
+            if can_watch {
+                reader.start();
+            }
             let _ = running.waiting().await;
             Ok(StdioEnd::Closed)
         }
@@ -84,53 +104,6 @@ async fn serve_lines(
         )),
         Err(err) => Err(io::Error::other(err.to_string())),
     }
-}
-
-/// Returns what reads from stdin.
-fn reader() -> io::Result<LineInput> {
-    let input = io::stdin().as_fd().try_clone_to_owned()?;
-    Ok(match PipeKind::of(&input)? {
-        PipeKind::Pipe => Box::new(pipe::Receiver::from_owned_fd(input)?),
-        PipeKind::Socket => Box::new(socket(input)?),
-        PipeKind::Other => Box::new(tokio::io::stdin()),
-    })
-}
-
-/// Returns what writes to stdout.
-fn writer() -> io::Result<LineOutput> {
-    let output = io::stdout().as_fd().try_clone_to_owned()?;
-    Ok(match PipeKind::of(&output)? {
-        PipeKind::Pipe => Box::new(pipe::Sender::from_owned_fd(output)?),
-        PipeKind::Socket => Box::new(socket(output)?),
-        PipeKind::Other => Box::new(tokio::io::stdout()),
-    })
-}
-
-/// What stdin or stdout is. The event loop waits for pipes and sockets itself: a thread that waits would cost every message
-/// two switches of threads.
-enum PipeKind {
-    Pipe,
-    Socket,
-    /// A file or a terminal, which the event loop cannot wait for.
-    Other,
-}
-
-impl PipeKind {
-    fn of(pipe: &OwnedFd) -> io::Result<Self> {
-        let kind = FileType::from_raw_mode(fstat(pipe)?.st_mode);
-        let is_local = || socket_domain(pipe).is_ok_and(|domain| domain == AddressFamily::UNIX);
-        Ok(match kind {
-            FileType::Fifo => Self::Pipe,
-            FileType::Socket if is_local() => Self::Socket,
-            _ => Self::Other,
-        })
-    }
-}
-
-fn socket(socket: OwnedFd) -> io::Result<UnixStream> {
-    let socket = std::os::unix::net::UnixStream::from(socket);
-    socket.set_nonblocking(true)?;
-    UnixStream::from_std(socket)
 }
 
 /// Gives stdin and stdout their flags back: other processes may have the same pipes.

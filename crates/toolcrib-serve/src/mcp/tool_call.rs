@@ -25,6 +25,7 @@ use super::client_connection::{ClientConnection, asks_by_reply};
 use super::client_prompt::ClientPrompt;
 use super::client_question::{input_requests, shows_forms};
 use super::progress::CallProgress;
+use super::reader_thread::OwnThreadCall;
 use super::running_task::RunningTask;
 use super::server::{McpServer, ToolListing, TrustedAnswers};
 use super::tasks::{created, no_outcome};
@@ -179,6 +180,9 @@ impl ClientConnection {
         answers: Answers,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallEnd, ErrorData> {
+        if let Some(own) = context.extensions.get::<OwnThreadCall>() {
+            return self.run_here(own, call, approver, answers, context).await;
+        }
         let api = &self.server.api;
         let id = call.id.clone();
         let progress = CallProgress::wanted(api, &id, context);
@@ -222,6 +226,39 @@ impl ClientConnection {
             drop((running, cancel_guard));
         });
         Ok(CallEnd::Task(task))
+    }
+
+    /// Whether calls of a tool are short, as far as is known. A command may take as long as it wants.
+    pub(super) fn has_short_calls(&self, name: &str) -> bool {
+        self.server.find_tool(name).is_ok_and(|tool| !tool.offer.runs_commands())
+    }
+
+    /// Runs a call to its end on this thread, which has read it.
+    async fn run_here(
+        &self,
+        own: &OwnThreadCall,
+        call: Call,
+        approver: Arc<dyn Approver>,
+        answers: Answers,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallEnd, ErrorData> {
+        let api = &self.server.api;
+        let id = call.id.clone();
+        let running = api.running.start(&id, &call.caller.principal);
+        let cancel = running.cancel();
+        own.set_cancel(cancel.clone());
+        let client = Arc::new(CallClient::new(self, &call, cancel.clone(), answers, context));
+        let runtime = Runtime {
+            approver,
+            client: Arc::clone(&client) as _,
+            ..api.runtime.current().as_ref().clone()
+        };
+        let late = Arc::clone(&own.late);
+        match runtime.call_here(call, &cancel, &own.watchdog, late) {
+            Some(made) => self.ended(&client, Ok((made, running)), &id).await,
+            // The watchdog has answered.
+            None => Err(ErrorData::internal_error(no_outcome(&id.0), None)),
+        }
     }
 
     /// Returns how a call ended that its client waited for.
@@ -276,21 +313,21 @@ fn runs_commands(runtime: &Runtime, call: &Call) -> bool {
 
 /// Tells the client how a call ended, if it wants to know.
 async fn log_end(client: &CallClient, made: &Outcome) {
-    let (level, message) = match &made.error {
-        None => (MessageLevel::Debug, format!("ended after {} ms", made.elapsed.as_millis())),
-        Some(err) => {
-            let level = match err.kind {
-                ErrorKind::Refused | ErrorKind::Declined | ErrorKind::ApprovalNeeded => {
-                    MessageLevel::Notice
-                }
-                ErrorKind::Bug | ErrorKind::Unrecorded => MessageLevel::Error,
-                _ => MessageLevel::Debug,
-            };
-            (level, err.to_string())
+    let level = match made.error.as_ref().map(|err| err.kind) {
+        Some(ErrorKind::Refused | ErrorKind::Declined | ErrorKind::ApprovalNeeded) => {
+            MessageLevel::Notice
         }
+        Some(ErrorKind::Bug | ErrorKind::Unrecorded) => MessageLevel::Error,
+        Some(_) | None => MessageLevel::Debug,
     };
-    // Nobody waits for it.
-    let _ = client.log(level, message).await;
+    if client.wants_message(level) {
+        let message = match &made.error {
+            None => format!("ended after {} ms", made.elapsed.as_millis()),
+            Some(err) => err.to_string(),
+        };
+        // Nobody waits for it.
+        let _ = client.log(level, message).await;
+    }
 }
 
 /// Returns who answers a question in the client: the person at the client of this caller, as far as is known.

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::mcp_client::{McpClient, Protocol};
+use crate::mcp_client::{McpClient, Protocol, accept, with_forms};
 use crate::running_server::wait_until;
 use crate::scratch::Scratch;
 
@@ -174,4 +174,58 @@ fn bad_messages_get_an_error_and_the_connection_goes_on() {
     // The control: the connection works.
     let reply = client.request("tools/call", echo("still here"));
     assert_eq!(reply["result"]["isError"], false, "{reply}");
+}
+
+/// Asks for a call that policy asks about, and returns its id and that of the question.
+fn ask_write(client: &mut McpClient) -> (u64, Value) {
+    let write = json!({"name": "write_file", "arguments": {"file_path": "b.txt", "content": "b"}});
+    let id = client.ask("tools/call", write);
+    let question = client.receive();
+    assert_eq!(question["method"], "elicitation/create", "{question}");
+    (id, question["id"].clone())
+}
+
+#[test]
+fn an_id_that_is_in_use_is_refused_and_other_calls_go_on() {
+    let scratch = Scratch::new();
+    let toolset = ["-c", "mcp.toolset=[\"clemini\", \"forgekeeper/echo\"]"];
+    let mut client = McpClient::start(&scratch, Protocol::Session, with_forms(), &toolset);
+    let (id, question) = ask_write(&mut client);
+    client.send(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": echo("x")}));
+    let refused = client.receive();
+    assert!(refused.get("id").is_none_or(Value::is_null), "{refused}");
+    assert!(refused["error"]["message"].as_str().unwrap().contains("is in use"), "{refused}");
+    let other = client.request("tools/call", echo("meanwhile"));
+    assert_eq!(other["result"]["isError"], false, "{other}");
+    client.send(&json!({"jsonrpc": "2.0", "id": question, "result": accept("once", "")}));
+    let reply = client.reply_to(id);
+    assert_eq!(reply["result"]["isError"], false, "{reply}");
+    // The control: an id whose request has its reply can be used again.
+    client.send(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": echo("x")}));
+    let again = client.reply_to(id);
+    assert_eq!(again["result"]["isError"], false, "{again}");
+}
+
+#[test]
+fn a_cancelled_call_gets_no_reply_and_its_question_is_closed() {
+    let scratch = Scratch::new();
+    let toolset = ["-c", "mcp.toolset=[\"clemini\", \"forgekeeper/echo\"]"];
+    let mut client = McpClient::start(&scratch, Protocol::Session, with_forms(), &toolset);
+    let (id, _) = ask_write(&mut client);
+    assert!(scratch.run(["approvals", "list"]).stdout.contains("write_file"));
+    let params = json!({"requestId": id});
+    client.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}));
+    wait_until(|| !scratch.run(["approvals", "list"]).stdout.contains("write_file"));
+    // A reply to the cancelled call would come first.
+    loop {
+        let next = client.receive();
+        assert_ne!(next["id"], id, "{next}");
+        // The server withdraws its question.
+        if next["method"] == "notifications/cancelled" {
+            break;
+        }
+    }
+    let other = client.request("tools/call", echo("x"));
+    assert_eq!(other["result"]["isError"], false, "{other}");
+    assert!(!scratch.work().join("b.txt").exists());
 }
