@@ -24,6 +24,9 @@ const PAGE: usize = 250;
 /// How many of the questions with the lowest ratios are printed.
 const SHOWN: usize = 5;
 
+/// How often it is looked whether an index is ready.
+const MOST_LOOKS: usize = 12_000;
+
 /// A question, and what was measured of it.
 struct SearchQuestion {
     args: Value,
@@ -214,6 +217,21 @@ fn questions(tree: &Path, rg: &Path) -> Result<Vec<SearchQuestion>, Box<dyn Erro
     Ok(questions)
 }
 
+/// Waits until a process that searched the tree once has its index. `toolcrib` starts Toolcrib where that process runs.
+pub(super) fn wait_for_index(toolcrib: &mut Command) -> Result<(), Box<dyn Error>> {
+    toolcrib.args(["search", "status", "--json"]);
+    for _ in 0..MOST_LOOKS {
+        let status: Value = serde_json::from_slice(&toolcrib.output()?.stdout)?;
+        match status["live"][0]["phase"].as_str() {
+            Some("ready") => return Ok(()),
+            Some("off") => return Err(format!("the index is off: {status}").into()),
+            // A process lists its index some time after its first search.
+            Some(_) | None => std::thread::sleep(Duration::from_millis(50)),
+        }
+    }
+    Err("the index is not ready after ten minutes".into())
+}
+
 /// A process that answers many calls.
 struct BatchProcess {
     child: Child,
@@ -240,17 +258,8 @@ impl BatchProcess {
         let stdout = BufReader::new(child.stdout.take().ok_or("no stdout")?);
         let mut batch = Self { child, stdin, stdout };
         batch.call(&json!({"pattern": "zqxjkvw_not_there"}))?;
-        loop {
-            let status = command(&["search", "status", "--json"]).output()?.stdout;
-            let status: Value = serde_json::from_slice(&status)?;
-            match status["live"][0]["phase"].as_str() {
-                Some("ready") => return Ok(batch),
-                Some("off") => return Err(format!("the index is off: {status}").into()),
-                None if batch.child.try_wait()?.is_some() => return Err("the process ended".into()),
-                // A process lists its index some time after its first search.
-                Some(_) | None => std::thread::sleep(Duration::from_millis(50)),
-            }
-        }
+        wait_for_index(&mut command(&[]))?;
+        Ok(batch)
     }
 
     /// Makes a call and returns the line that answers it.
