@@ -1,4 +1,4 @@
-//! What a client sends over stdin, line by line. Either the thread that answers calls reads it, or the event loop.
+//! What a client sends over stdin, line by line. Either the reader thread reads it, or the event loop.
 
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -10,14 +10,14 @@ use toolcrib_core::json;
 /// How much is read at once.
 const READ_BYTES: usize = 64 << 10;
 
-/// The longest line that is copied out of the room for lines. A longer one takes the room with it.
+/// The longest line that is copied out of the buffer. A longer one that ends the buffer is handed over with it.
 const COPIED_BYTES: usize = READ_BYTES;
 
 /// How long a line is awaited without sleep. A client that makes one call after the other sends the next one soon, and a
 /// sleep takes longer than a short call.
 const AWAKE: Duration = Duration::from_micros(50);
 
-/// A line from the client.
+/// A line from the client, or the end of its lines.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ReadLine {
     Whole(Vec<u8>),

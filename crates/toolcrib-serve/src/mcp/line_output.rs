@@ -17,9 +17,9 @@ pub(super) struct LineOutput(Mutex<Option<OutputPipe>>);
 
 /// Where lines are written.
 enum OutputPipe {
-    /// A pipe or a socket: a client that does not read lets whoever writes wait.
+    /// A pipe or a socket: writes wait until the client reads.
     Waits(AsyncFd<OwnedFd>),
-    /// A file.
+    /// A file, or what else epoll refuses.
     File(OwnedFd),
 }
 
@@ -59,11 +59,11 @@ impl LineOutput {
         Ok(())
     }
 
-    /// Writes a line on this thread, which is none of the event loop. If the client has to read first, `waits` is called
-    /// before this waits for it.
-    pub(super) fn write_here(&self, line: &[u8], waits: impl Fn()) -> io::Result<()> {
+    /// Writes a line on this thread, which must not be one of the event loop. If the client has to read first, calls
+    /// `before_wait` and waits for it.
+    pub(super) fn write_here(&self, line: &[u8], before_wait: impl Fn()) -> io::Result<()> {
         let pipe = self.0.try_lock().unwrap_or_else(|_| {
-            waits();
+            before_wait();
             self.0.blocking_lock()
         });
         let mut left = line;
@@ -76,7 +76,7 @@ impl LineOutput {
                 Ok(written) => left = &left[written..],
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => {
-                    waits();
+                    before_wait();
                     is_ready(pipe, PollFlags::OUT, Wait::Forever);
                 }
                 Err(err) => return Err(err.into()),

@@ -1,4 +1,4 @@
-//! Messages over pipes, one on each line. A line that is no message is answered with what is wrong with it, so that no
+//! Messages over pipes, one on each line, for the SDK. A line that is no message is answered with what is wrong with it, so that no
 //! client waits for a reply that never comes.
 
 use std::io;
@@ -23,7 +23,7 @@ use super::message_line::message_line;
 /// A client at the other end of two pipes.
 pub(super) struct LineTransport {
     pipes: Arc<ClientPipes>,
-    /// The lines that the reading thread does not answer itself.
+    /// The lines that the reader thread does not answer itself.
     handed: mpsc::Receiver<ReadLine>,
     gate: Arc<CallGate>,
     /// Whether messages that need the server can be answered.
@@ -51,7 +51,7 @@ impl LineTransport {
         self.gate.wait_for_room().await;
     }
 
-    /// Waits for the next line that the reading thread does not answer.
+    /// Waits for the next line that the reader thread does not answer.
     async fn next_line(&mut self) -> ReadLine {
         tokio::select! {
             biased;

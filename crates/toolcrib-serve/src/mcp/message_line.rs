@@ -1,12 +1,12 @@
-//! A message as the line that a client reads. Replies to calls are long texts, so they are written here, and not by the SDK;
-//! the line is the same, byte for byte.
+//! A message as the line that a client reads. A reply of one plain text is written here, and not by the SDK, which is
+//! faster if it is long; the line is the same, byte for byte.
 
 use rmcp::RoleServer;
 use rmcp::model::{CallToolResult, ContentBlock, JsonRpcMessage, JsonRpcResponse, ServerResult};
 use rmcp::service::TxJsonRpcMessage;
 use toolcrib_core::json_text::{push_string, push_value};
 
-/// Returns the line of a message, with its end.
+/// Returns the line of a message, with its newline.
 pub(super) fn message_line(message: &TxJsonRpcMessage<RoleServer>) -> serde_json::Result<Vec<u8>> {
     if let JsonRpcMessage::Response(response) = message
         && let ServerResult::CallToolResult(result) = &response.result

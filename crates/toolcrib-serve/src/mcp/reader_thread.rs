@@ -1,5 +1,6 @@
-//! The thread that reads what a client sends over stdin, and answers short calls itself: to hand a call to another thread
-//! takes longer than the call. All other lines go to the event loop, which reads by itself while the thread answers.
+//! The reader thread: it reads what a client sends over stdin, and makes the calls that run no command itself, because to
+//! hand a call to another thread takes longer than most calls. All other lines go to the event loop, which reads stdin while
+//! the reader thread makes a call.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,7 +23,7 @@ use super::client_pipes::ClientPipes;
 use super::line_input::ReadLine;
 use super::message_line::message_line;
 
-/// The thread that reads what a client sends.
+/// The reader thread.
 #[derive(Clone)]
 pub(super) struct ReaderThread {
     pub(super) pipes: Arc<ClientPipes>,
@@ -34,12 +35,12 @@ pub(super) struct ReaderThread {
     pub(super) watchdog: Arc<Watchdog>,
 }
 
-/// A call on the thread that has read it. A request has it among its extensions.
+/// A call on the reader thread. Its request has this among its extensions.
 #[derive(Clone)]
 pub(super) struct OwnThreadCall {
     pipes: Arc<ClientPipes>,
     pub(super) watchdog: Arc<Watchdog>,
-    /// Answers the call if the thread does not come back in time.
+    /// Answers the call if the reader thread does not come back in time.
     pub(super) late: LateAnswer,
 }
 
@@ -50,11 +51,11 @@ impl OwnThreadCall {
     }
 }
 
-/// What became of a call that the thread began.
+/// What became of a call that the reader thread began.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum AnswerEnd {
     Answered,
-    /// The call did not stop when it had to. It was answered by another thread, which reads now.
+    /// The call did not stop when it had to. The watchdog answered it, and started a new reader thread.
     Abandoned,
 }
 
@@ -80,7 +81,7 @@ impl ReaderThread {
             if !has_more
                 && let ReadLine::Whole(line) = &line
                 && let Some(connection) = self.connection.upgrade()
-                && let Some((request, context)) = self.short_call(&connection, line)
+                && let Some((request, context)) = self.call_to_make(&connection, line)
             {
                 match self.answer(&connection, request, context) {
                     AnswerEnd::Answered => continue,
@@ -94,8 +95,8 @@ impl ReaderThread {
         }
     }
 
-    /// Returns the call of a line, if the thread may answer it.
-    fn short_call(
+    /// Returns the call of a line, if the reader thread may make it.
+    fn call_to_make(
         &self,
         connection: &ClientConnection,
         line: &[u8],
@@ -103,7 +104,7 @@ impl ReaderThread {
         memmem::find(line, br#""tools/call""#)?;
         let JsonRpcRequest { id, request, .. } =
             serde_json::from_slice::<JsonRpcRequest<CallToolRequest>>(line).ok()?;
-        if !connection.has_short_calls(&request.params.name) {
+        if !connection.may_run_on_reader(&request.params.name) {
             return None;
         }
         let mut request = ClientRequest::CallToolRequest(request);
@@ -136,20 +137,23 @@ impl ReaderThread {
         if is_abandoned.load(Ordering::Acquire) {
             return AnswerEnd::Abandoned;
         }
-        if !self.pipes.end_answer() {
+        if !self.pipes.has_made_call() {
             self.pipes.read_on_thread();
+            self.pipes.end_answer();
             return AnswerEnd::Answered;
         }
-        self.pipes.close(&id);
         let message = match answer {
-            Ok(Ok(result)) => TxJsonRpcMessage::<RoleServer>::response(result, id),
-            Ok(Err(error)) => TxJsonRpcMessage::<RoleServer>::error(error, Some(id)),
+            Ok(Ok(result)) => TxJsonRpcMessage::<RoleServer>::response(result, id.clone()),
+            Ok(Err(error)) => TxJsonRpcMessage::<RoleServer>::error(error, Some(id.clone())),
             Err(_) => {
                 let error = ErrorData::internal_error("the call crashed; report it", None);
-                TxJsonRpcMessage::<RoleServer>::error(error, Some(id))
+                TxJsonRpcMessage::<RoleServer>::error(error, Some(id.clone()))
             }
         };
+        // Before the reply: the client may use the id again as soon as it has it.
+        self.pipes.close(&id);
         self.write(connection, &message);
+        self.pipes.end_answer();
         AnswerEnd::Answered
     }
 
@@ -175,14 +179,25 @@ impl ReaderThread {
         let events = Handle::current();
         Arc::new(move |outcome| {
             is_abandoned.store(true, Ordering::Release);
-            if let Some(connection) = thread.connection.upgrade() {
+            thread.pipes.close(&id);
+            if thread.pipes.has_made_call()
+                && let Some(connection) = thread.connection.upgrade()
+            {
                 let result = CallToolResponse::from(connection.server.result_of(&outcome));
                 let mut result = ServerResult::from(result);
                 if !asks_by_reply {
                     result.strip_result_type_for_legacy_peer();
                 }
                 let message = TxJsonRpcMessage::<RoleServer>::response(result, id.clone());
-                thread.write(&connection, &message);
+                let (pipes, gate) = (Arc::clone(&thread.pipes), Arc::clone(&connection.gate));
+                // The watchdog must not wait for a client that does not read.
+                events.spawn(async move {
+                    if let Ok(line) = message_line(&message) {
+                        let _waiting = gate.count(line.len());
+                        let _ = pipes.output.write(&line).await;
+                    }
+                    pipes.end_answer();
+                });
             }
             let _events = events.enter();
             thread.clone().start();

@@ -228,12 +228,12 @@ impl ClientConnection {
         Ok(CallEnd::Task(task))
     }
 
-    /// Whether calls of a tool are short, as far as is known. A command may take as long as it wants.
-    pub(super) fn has_short_calls(&self, name: &str) -> bool {
+    /// Whether calls of a tool may run on the reader thread. A command may take as long as it wants.
+    pub(super) fn may_run_on_reader(&self, name: &str) -> bool {
         self.server.find_tool(name).is_ok_and(|tool| !tool.offer.runs_commands())
     }
 
-    /// Runs a call to its end on this thread, which has read it.
+    /// Runs a call to its end on this thread, the reader thread.
     async fn run_here(
         &self,
         own: &OwnThreadCall,

@@ -229,3 +229,28 @@ fn a_cancelled_call_gets_no_reply_and_its_question_is_closed() {
     assert_eq!(other["result"]["isError"], false, "{other}");
     assert!(!scratch.work().join("b.txt").exists());
 }
+
+#[test]
+fn a_call_that_was_made_before_stdin_was_closed_gets_its_reply() {
+    for protocol in [Protocol::Session, Protocol::Stateless] {
+        let scratch = Scratch::new();
+        for _ in 0..10 {
+            let mut client = start(&scratch, protocol);
+            // The thread that reads answers from here on.
+            assert_eq!(client.call("echo", json!({"text": "x"}))["isError"], false);
+            let id = client.ask("tools/call", echo("last"));
+            drop(client.take_input());
+            let reply = client.reply_to(id);
+            assert_eq!(reply["result"]["isError"], false, "{reply}");
+        }
+    }
+}
+
+#[test]
+fn a_question_does_not_keep_a_server_whose_client_went_away() {
+    let scratch = Scratch::new();
+    let mut client = McpClient::start(&scratch, Protocol::Session, with_forms(), &[]);
+    ask_write(&mut client);
+    assert_eq!(client.close(), 0);
+    assert!(!scratch.run(["approvals", "list"]).stdout.contains("write_file"));
+}
