@@ -86,7 +86,9 @@ impl ApprovalStore for Approvals {
     }
 
     fn park(&self, pending: &PendingApproval) -> io::Result<()> {
-        replace(&self.path(&pending.id, "json")?, pending)
+        replace(&self.path(&pending.id, "json")?, pending)?;
+        // Whoever answered it meanwhile has redacted what was there before.
+        if self.answer(&pending.id)?.is_some() { self.redact(&pending.id) } else { Ok(()) }
     }
 
     fn all(&self) -> io::Result<Vec<PendingApproval>> {

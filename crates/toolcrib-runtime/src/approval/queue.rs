@@ -1,6 +1,7 @@
 //! The approval queue: a question can be answered at the prompt or from another process, by whoever is first.
 
 use std::collections::HashMap;
+use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -113,12 +114,14 @@ impl Approver for ApprovalQueue {
                 (None, Unattended::Refuse) => return Answer::Nobody,
             };
             let pending = self.pending(question, time);
-            let Some(prompt) = &self.prompt else { return self.park(pending) };
+            let Some(prompt) = &self.prompt else {
+                return self.park(pending, |pending| self.store.add(pending));
+            };
             // A question that cannot be put into the store can still be asked here.
             if self.store.add(&pending).is_err() {
                 return prompt.ask(question).await;
             }
-            let mut open = AwaitedQuestion { queue: self, id: &pending.id, is_answered: false };
+            let mut open = AwaitedQuestion { queue: self, id: &pending.id, stays_open: false };
             let answer = tokio::select! {
                 answer = prompt.ask(question) => self.store_answer(&pending, answer),
                 answer = self.answer_from_elsewhere(&pending) => {
@@ -126,30 +129,28 @@ impl Approver for ApprovalQueue {
                     answer
                 }
             };
-            open.is_answered = !matches!(answer, Answer::Nobody);
-            match (&answer, self.unattended) {
-                (Answer::Nobody, Unattended::Park(time)) => {
-                    open.is_answered = true;
-                    drop(open);
-                    self.leave(pending, time)
-                }
-                _ => answer,
-            }
+            let answer = match (answer, self.unattended) {
+                (Answer::Nobody, Unattended::Park(time)) => self.leave(&pending, time),
+                (answer, _) => answer,
+            };
+            open.stays_open = matches!(&answer, Answer::Parked(id) if *id == pending.id);
+            answer
         })
     }
 }
 
 /// A question that a process waits for. If it waits no more, the question is closed, so that nobody approves a call that
-/// will not run.
+/// will not run. If it was answered, that changes nothing: the first answer counts.
 struct AwaitedQuestion<'a> {
     queue: &'a ApprovalQueue,
     id: &'a str,
-    is_answered: bool,
+    /// Whether the call was parked, and can be answered later.
+    stays_open: bool,
 }
 
 impl Drop for AwaitedQuestion<'_> {
     fn drop(&mut self) {
-        if self.is_answered {
+        if self.stays_open {
             return;
         }
         let closed = ApprovalAnswer {
@@ -174,7 +175,12 @@ pub(super) fn yes_with(by: String, wish: Option<Wish>, offers: &[GrantOffer]) ->
 impl ApprovalQueue {
     /// Parks a call. If the session has parked an equal one that nobody has answered yet, that one's answer is for
     /// both: a hundred equal calls are one question. If it was answered meanwhile, the caller is told so, once.
-    fn park(&self, pending: PendingApproval) -> Answer {
+    /// `store` puts it into the store.
+    fn park(
+        &self,
+        pending: PendingApproval,
+        store: impl Fn(&PendingApproval) -> io::Result<()>,
+    ) -> Answer {
         let call = Digest::of(pending.tool.as_str(), &pending.args).to_string();
         let key = (pending.requester.clone(), call);
         // Held while the question is stored, so that two equal calls do not both ask.
@@ -207,7 +213,7 @@ impl ApprovalQueue {
             );
             return Answer::No("Toolcrib".to_owned(), words);
         }
-        if self.store.add(&pending).is_err() {
+        if store(&pending).is_err() {
             return Answer::Nobody;
         }
         if parked.len() >= MOST_PARKED {
@@ -220,16 +226,21 @@ impl ApprovalQueue {
         Answer::Parked(id)
     }
 
-    /// Leaves a question to others that nobody at the prompt has answered.
-    fn leave(&self, pending: PendingApproval, time: Duration) -> Answer {
-        let parked = PendingApproval { is_parked: true, expires_at: self.expiry(time), ..pending };
-        if self.store.park(&parked).is_err() {
-            return Answer::Nobody;
+    /// Leaves a question to others that nobody at the prompt has answered. Somebody may answer it at this very moment.
+    fn leave(&self, pending: &PendingApproval, time: Duration) -> Answer {
+        if let Some(answer) = self.stored_answer(pending) {
+            return answer;
         }
-        let call = Digest::of(parked.tool.as_str(), &parked.args).to_string();
-        let (id, key) = (parked.id.clone(), (parked.requester.clone(), call));
-        self.parked.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key, parked);
-        Answer::Parked(id)
+        let parked =
+            PendingApproval { is_parked: true, expires_at: self.expiry(time), ..pending.clone() };
+        let left = self.park(parked, |parked| self.store.park(parked));
+        match self.stored_answer(pending) {
+            Some(answer) if matches!(&left, Answer::Parked(id) if *id == pending.id) => {
+                self.parked.forget(&pending.id);
+                answer
+            }
+            _ => left,
+        }
     }
 
     /// Returns what a caller is told who asks again for a call that was parked and is answered.

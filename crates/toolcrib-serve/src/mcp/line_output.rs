@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::event::PollFlags;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
-use rustix::io::{Errno, write};
+use rustix::io::{Errno, retry_on_intr, write};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::Mutex;
@@ -45,7 +45,7 @@ impl LineOutput {
         let mut left = line;
         while !left.is_empty() {
             let written = match pipe.as_ref().ok_or(io::ErrorKind::NotConnected)? {
-                OutputPipe::File(file) => write(file, left)?,
+                OutputPipe::File(file) => retry_on_intr(|| write(file, left))?,
                 OutputPipe::Waits(pipe) => {
                     let mut ready = pipe.writable().await?;
                     match ready.try_io(|pipe| Ok(write(pipe.get_ref(), left)?)) {

@@ -42,12 +42,18 @@ pub(super) struct OwnThreadCall {
     pub(super) watchdog: Arc<Watchdog>,
     /// Answers the call if the reader thread does not come back in time.
     pub(super) late: LateAnswer,
+    is_abandoned: Arc<AtomicBool>,
 }
 
 impl OwnThreadCall {
     /// Lets the client cancel the call.
     pub(super) fn set_cancel(&self, cancel: Cancel) {
         self.pipes.set_cancel(cancel);
+    }
+
+    /// Notes that the watchdog answers the call.
+    pub(super) fn abandon(&self) {
+        self.is_abandoned.store(true, Ordering::Release);
     }
 }
 
@@ -127,7 +133,8 @@ impl ReaderThread {
         context.extensions.insert(OwnThreadCall {
             pipes: Arc::clone(&self.pipes),
             watchdog: Arc::clone(&self.watchdog),
-            late: self.late_answer(&context, &is_abandoned),
+            late: self.late_answer(&context),
+            is_abandoned: Arc::clone(&is_abandoned),
         });
         self.pipes.begin_answer(&id);
         self.pipes.read_on_event_loop();
@@ -169,16 +176,11 @@ impl ReaderThread {
     }
 
     /// Returns what answers a call whose thread does not come back. Another thread then takes its place.
-    fn late_answer(
-        &self,
-        context: &RequestContext<RoleServer>,
-        is_abandoned: &Arc<AtomicBool>,
-    ) -> LateAnswer {
+    fn late_answer(&self, context: &RequestContext<RoleServer>) -> LateAnswer {
         let (id, asks_by_reply) = (context.id.clone(), asks_by_reply(context));
-        let (thread, is_abandoned) = (self.clone(), Arc::clone(is_abandoned));
+        let thread = self.clone();
         let events = Handle::current();
         Arc::new(move |outcome| {
-            is_abandoned.store(true, Ordering::Release);
             thread.pipes.close(&id);
             if thread.pipes.has_made_call()
                 && let Some(connection) = thread.connection.upgrade()
@@ -198,6 +200,8 @@ impl ReaderThread {
                     }
                     pipes.end_answer();
                 });
+            } else {
+                thread.pipes.end_answer();
             }
             let _events = events.enter();
             thread.clone().start();

@@ -256,8 +256,10 @@ impl ClientConnection {
         let late = Arc::clone(&own.late);
         match runtime.call_here(call, &cancel, &own.watchdog, late) {
             Some(made) => self.ended(&client, Ok((made, running)), &id).await,
-            // The watchdog has answered.
-            None => Err(ErrorData::internal_error(no_outcome(&id.0), None)),
+            None => {
+                own.abandon();
+                Err(ErrorData::internal_error(no_outcome(&id.0), None))
+            }
         }
     }
 

@@ -177,7 +177,10 @@ fn a_form_that_is_closed_without_an_answer_leaves_the_question_in_the_queue() {
         let (_, result) = client.call_asked("bash", delete(), json!({"action": "cancel"}));
         assert_eq!(result["isError"], true, "{result}");
         assert!(text(&result).contains("approvals"), "{result}");
+        // The same call again is the same question.
+        client.call_asked("bash", delete(), json!({"action": "cancel"}));
         let waits = scratch.run(["approvals", "list", "--json"]).json();
+        assert_eq!(waits.as_array().map(Vec::len), Some(1), "{waits}");
         let call = waits[0]["id"].as_str().unwrap_or_else(|| panic!("{waits}")).to_owned();
         assert!(text(&result).contains(&call), "{result}");
         let approved = scratch.run(["approvals", "approve", &call, "--yes"]);
