@@ -254,13 +254,11 @@ impl ClientConnection {
             ..api.runtime.current().as_ref().clone()
         };
         let late = Arc::clone(&own.late);
-        match runtime.call_here(call, &cancel, &own.watchdog, late) {
-            Some(made) => self.ended(&client, Ok((made, running)), &id).await,
-            None => {
-                own.abandon();
-                Err(ErrorData::internal_error(no_outcome(&id.0), None))
-            }
-        }
+        let Some(made) = runtime.call_here(call, &cancel, &own.watchdog, late) else {
+            own.abandon();
+            return Err(ErrorData::internal_error(no_outcome(&id.0), None));
+        };
+        self.ended(&client, Ok((made, running)), &id).await
     }
 
     /// Returns how a call ended that its client waited for.
