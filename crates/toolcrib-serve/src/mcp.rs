@@ -25,6 +25,7 @@ mod line_output;
 mod line_transport;
 mod list_changes;
 mod message_line;
+mod offered_tool;
 mod progress;
 mod prompts;
 mod reader_thread;

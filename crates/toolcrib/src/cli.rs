@@ -4,7 +4,7 @@ mod call;
 mod machine;
 mod mcp;
 mod policy;
-mod quick;
+pub(crate) mod quick;
 mod record;
 mod server;
 mod tip;
@@ -166,16 +166,6 @@ pub(crate) enum Command {
     },
     /// Take a tour of two minutes: real calls in a scratch project, one question, one undo
     Tour,
-}
-
-impl Cli {
-    /// Reads the command line of this process.
-    pub(crate) fn read() -> Result<Self, clap::Error> {
-        match quick::read(std::env::args_os()) {
-            Some(cli) => Ok(cli),
-            None => Self::try_parse(),
-        }
-    }
 }
 
 /// Returns the command line as clap knows it.

@@ -29,7 +29,7 @@ pub fn main_with(more: &[&'static Catalogue]) -> ExitCode {
     toolcrib_tools::add_catalogues(more);
     quiet_panics();
     raise_descriptors();
-    let cli = match cli::Cli::read() {
+    let cli = match cli::quick::read() {
         Ok(cli) => cli,
         Err(err) => {
             let err = cli::with_tip(err, std::env::args_os().skip(1));

@@ -8,8 +8,8 @@ use tokio_util::sync::CancellationToken;
 use toolcrib_ledger::DetachedCalls;
 use toolcrib_runtime::{Approver, ParkedQuestions, Prompt};
 
+use super::offered_tool::KeptToolList;
 use super::running_task::RunningTasks;
-use super::tool_list::OfferedTools;
 use crate::api::Api;
 
 /// What an MCP server works with.
@@ -24,7 +24,7 @@ pub struct McpServer {
     pub parked: ParkedQuestions,
     /// The calls that go on without their clients, on the disk.
     pub(super) detached: DetachedCalls,
-    pub(super) offered: OfferedTools,
+    pub(super) offered: KeptToolList,
     /// The detached calls that this process runs.
     pub(super) tasks: RunningTasks,
     /// Ends the streams of clients over HTTP.
@@ -94,7 +94,7 @@ impl McpServer {
         let seal = RequestStateCodec::new_unchecked(random_key());
         Self {
             detached: DetachedCalls::new(&api.state),
-            offered: OfferedTools::default(),
+            offered: KeptToolList::default(),
             tasks: RunningTasks::default(),
             stopping: CancellationToken::new(),
             api,

@@ -24,12 +24,12 @@ use super::call_state::CallState;
 use super::client_connection::{ClientConnection, asks_by_reply};
 use super::client_prompt::ClientPrompt;
 use super::client_question::{input_requests, shows_forms};
+use super::offered_tool::OfferedTool;
 use super::progress::CallProgress;
 use super::reader_thread::OwnThreadCall;
 use super::running_task::RunningTask;
 use super::server::{McpServer, ToolListing, TrustedAnswers};
 use super::tasks::{created, no_outcome};
-use super::tool_list::OfferedTool;
 use super::tool_search::{FIND_TOOLS, USE_TOOL, found_call};
 use crate::api::{Outliving, Panicked, RunningCall};
 

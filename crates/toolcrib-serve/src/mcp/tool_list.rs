@@ -1,14 +1,15 @@
 //! `tools/list`: the tools on offer.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use rmcp::ErrorData;
-use rmcp::model::{CacheScope, ListToolsResult, PaginatedRequestParams, Tool};
+use rmcp::model::{CacheScope, ListToolsResult, PaginatedRequestParams};
 use toolcrib_core::nearest::{either, nearest};
 use toolcrib_core::toolset::Offer;
 use toolcrib_core::{Catalogue, Toolset};
-use toolcrib_runtime::dialect::{Dialect, Names, declare};
+use toolcrib_runtime::dialect::Names;
 
+use super::offered_tool::OfferedTool;
 use super::server::{McpServer, ToolListing};
 
 /// How many tools a page has.
@@ -17,37 +18,11 @@ const PAGE_SIZE: usize = 100;
 /// How long a client may keep the list, in milliseconds. It is told when the list changes.
 const FRESH_MS: u64 = 60_000;
 
-/// A tool that is offered, under the name that clients call it by.
-#[derive(Clone)]
-pub(super) struct OfferedTool {
-    pub(super) name: String,
-    pub(super) offer: Offer,
-    names: Names,
-}
-
-/// The tools on offer, kept until the runtime has others.
-#[derive(Default)]
-pub(super) struct OfferedTools(Mutex<Option<KeptTools>>);
-
-/// The tools that a server makes of a toolset.
-struct KeptTools {
-    toolset: Arc<Toolset>,
-    tools: Arc<[OfferedTool]>,
-}
-
 impl McpServer {
     /// Returns the tools on offer, in an order that stays the same.
     pub(super) fn offered(&self) -> Arc<[OfferedTool]> {
         let toolset = Arc::clone(&self.api.runtime.current().toolset);
-        let mut kept = self.offered.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(kept) = &*kept
-            && Arc::ptr_eq(&kept.toolset, &toolset)
-        {
-            return Arc::clone(&kept.tools);
-        }
-        let tools: Arc<[OfferedTool]> = self.named_tools(&toolset).into();
-        *kept = Some(KeptTools { toolset, tools: Arc::clone(&tools) });
-        tools
+        self.offered.of(&toolset, || self.named_tools(&toolset))
     }
 
     /// Returns the chosen tools. A tool has its catalogue in its name only if another one has the same name.
@@ -141,14 +116,4 @@ fn fresh(mut result: ListToolsResult) -> ListToolsResult {
     // Operators offer different tools to different servers, and tokens may differ one day.
     result.cache_scope = Some(CacheScope::Private);
     result
-}
-
-impl OfferedTool {
-    /// Returns the tool as clients are told of it.
-    pub(super) fn declared(&self) -> Tool {
-        let mut declared = declare(Dialect::Mcp, self.names, std::slice::from_ref(&self.offer));
-        let tool = declared["tools"][0].take();
-        // The dialect and the SDK have the same form.
-        serde_json::from_value(tool).unwrap_or_default()
-    }
 }

@@ -8,8 +8,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use toolcrib_core::nearest::nearest;
 
+use super::offered_tool::OfferedTool;
 use super::server::McpServer;
-use super::tool_list::OfferedTool;
 
 /// The tool that finds tools.
 pub(super) const FIND_TOOLS: &str = "find_tools";

@@ -23,9 +23,17 @@ enum QuickCommand {
     Mcp(McpArgs),
 }
 
+/// Reads the command line of this process.
+pub(crate) fn read() -> Result<Cli, clap::Error> {
+    match read_quick(std::env::args_os()) {
+        Some(cli) => Ok(cli),
+        None => Cli::try_parse(),
+    }
+}
+
 /// Reads the command line of one of these subcommands. Returns nothing for all others, and for what is wrong or asks for
 /// help: the whole command line knows the words for that.
-pub(super) fn read(words: impl Iterator<Item = OsString>) -> Option<Cli> {
+fn read_quick(words: impl Iterator<Item = OsString>) -> Option<Cli> {
     let words: Vec<OsString> = words.collect();
     let is_quick = words.iter().skip(1).any(|word| word == "call" || word == "mcp");
     if !is_quick {
@@ -44,7 +52,7 @@ mod tests {
     use super::*;
 
     fn read_words(words: &str) -> Option<Cli> {
-        read(words.split(' ').map(OsString::from))
+        read_quick(words.split(' ').map(OsString::from))
     }
 
     fn shown(cli: &Cli) -> String {
