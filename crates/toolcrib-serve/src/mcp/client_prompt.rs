@@ -62,7 +62,9 @@ impl Approver for ClientPrompt {
                     let words = format!("nobody answered within {time}");
                     Answer::No("nobody".to_owned(), words)
                 }
-                Err(_) => Answer::Nobody,
+                // It said that it can ask a person, and cannot.
+                Err(ServiceError::McpError(_) | ServiceError::UnexpectedResponse) => Answer::Nobody,
+                Err(_) => Answer::No("nobody".to_owned(), "the client went away".to_owned()),
             }
         })
     }

@@ -167,6 +167,8 @@ impl Transport<RoleServer> for LineTransport {
         }
         async move {
             let line = message_line(&message)?;
+            // The line may wait long for its client.
+            drop(message);
             let _waiting = gate.count(line.len());
             pipes.output.write(&line).await
         }

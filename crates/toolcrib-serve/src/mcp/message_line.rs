@@ -27,7 +27,8 @@ fn call_line(
     result: &CallToolResult,
     text: &str,
 ) -> serde_json::Result<Vec<u8>> {
-    let mut line = String::with_capacity(2 * text.len() + text.len() / 8 + 256);
+    // The structured content is about as long as the text. More room would be taken while the line waits for its client.
+    let mut line = String::with_capacity(2 * text.len() + text.len() / 4 + 512);
     line.push_str(r#"{"jsonrpc":"2.0","id":"#);
     line.push_str(&serde_json::to_string(&response.id)?);
     line.push_str(r#","result":{"#);

@@ -17,7 +17,13 @@ pub(super) struct OfferedTool {
 
 /// The list of the tools on offer, kept until the runtime has another toolset.
 #[derive(Default)]
-pub(super) struct KeptToolList(Mutex<Option<(Arc<Toolset>, Arc<[OfferedTool]>)>>);
+pub(super) struct KeptToolList(Mutex<Option<ToolList>>);
+
+/// The list that was made of a toolset.
+struct ToolList {
+    toolset: Arc<Toolset>,
+    tools: Arc<[OfferedTool]>,
+}
 
 impl KeptToolList {
     /// Returns the list of a toolset. Makes it if another one is kept.
@@ -27,13 +33,13 @@ impl KeptToolList {
         make: impl FnOnce() -> Vec<OfferedTool>,
     ) -> Arc<[OfferedTool]> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((of, tools)) = &*kept
-            && Arc::ptr_eq(of, toolset)
+        if let Some(list) = &*kept
+            && Arc::ptr_eq(&list.toolset, toolset)
         {
-            return Arc::clone(tools);
+            return Arc::clone(&list.tools);
         }
         let tools: Arc<[OfferedTool]> = make().into();
-        *kept = Some((Arc::clone(toolset), Arc::clone(&tools)));
+        *kept = Some(ToolList { toolset: Arc::clone(toolset), tools: Arc::clone(&tools) });
         tools
     }
 }
