@@ -27,7 +27,7 @@ const ROUND_TIME: Duration = Duration::from_millis(500);
 /// How many rounds each server has, in turn.
 const ROUNDS: usize = 7;
 
-/// How often it is looked whether a search has ended.
+/// How often to check whether a search has ended.
 const MOST_LOOKS: usize = 100_000;
 
 /// What the searches look for: a word that the made-up tree has in few places, and one that is nowhere. One of our peers

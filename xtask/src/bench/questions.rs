@@ -24,7 +24,7 @@ const PAGE: usize = 250;
 /// How many of the questions with the lowest ratios are printed.
 const SHOWN: usize = 5;
 
-/// How often it is looked whether an index is ready.
+/// How often to check whether an index is ready.
 const MOST_LOOKS: usize = 12_000;
 
 /// A question, and what was measured of it.

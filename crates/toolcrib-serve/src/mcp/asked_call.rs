@@ -80,7 +80,7 @@ impl ClientConnection {
             FormAnswer::Always(wish) => Some(wish),
             FormAnswer::Dismissed => {
                 let text = format!(
-                    "nobody answered in the client, and the question waits: a person answers it with \
+                    "nobody answered the form, so the question waits; a person can approve the call with \
                      `toolcrib approvals approve {id}`; make the same call again later"
                 );
                 return Ok(told(&text).into());

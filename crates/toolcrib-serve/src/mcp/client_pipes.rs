@@ -19,7 +19,7 @@ use super::line_output::LineOutput;
 /// How long a call goes on after its client has closed stdin. The SDK gives the calls of the event loop as long.
 const LAST_CALL_TIME: Duration = Duration::from_secs(5);
 
-/// How often it is looked whether such a call has ended.
+/// How often to check whether such a call has ended.
 const LOOK_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Stdin and stdout of this process, with a client at their other ends.
@@ -102,7 +102,7 @@ impl ClientPipes {
                     }
                     return line;
                 }
-                // The reader thread may have made its call meanwhile. Then it gets what comes, and this is woken for nothing.
+                // The reader thread may have made its call meanwhile. Then it reads what comes, and this wake is wasted.
                 self.watch.start();
             }
             self.watch.ready().await;

@@ -31,8 +31,12 @@ impl HeldByProcess {
 }
 
 fn start(scratch: &Scratch, protocol: Protocol) -> McpClient {
+    start_with(scratch, protocol, json!({}))
+}
+
+fn start_with(scratch: &Scratch, protocol: Protocol, capabilities: Value) -> McpClient {
     let toolset = ["-c", "mcp.toolset=[\"clemini\", \"forgekeeper/echo\"]"];
-    McpClient::start(scratch, protocol, json!({}), &toolset)
+    McpClient::start(scratch, protocol, capabilities, &toolset)
 }
 
 fn echo(text: &str) -> Value {
@@ -188,8 +192,7 @@ fn ask_write(client: &mut McpClient) -> (u64, Value) {
 #[test]
 fn an_id_that_is_in_use_is_refused_and_other_calls_go_on() {
     let scratch = Scratch::new();
-    let toolset = ["-c", "mcp.toolset=[\"clemini\", \"forgekeeper/echo\"]"];
-    let mut client = McpClient::start(&scratch, Protocol::Session, with_forms(), &toolset);
+    let mut client = start_with(&scratch, Protocol::Session, with_forms());
     let (id, question) = ask_write(&mut client);
     client.send(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": echo("x")}));
     let refused = client.receive();
@@ -209,8 +212,7 @@ fn an_id_that_is_in_use_is_refused_and_other_calls_go_on() {
 #[test]
 fn a_cancelled_call_gets_no_reply_and_its_question_is_closed() {
     let scratch = Scratch::new();
-    let toolset = ["-c", "mcp.toolset=[\"clemini\", \"forgekeeper/echo\"]"];
-    let mut client = McpClient::start(&scratch, Protocol::Session, with_forms(), &toolset);
+    let mut client = start_with(&scratch, Protocol::Session, with_forms());
     let (id, _) = ask_write(&mut client);
     assert!(scratch.run(["approvals", "list"]).stdout.contains("write_file"));
     let params = json!({"requestId": id});
