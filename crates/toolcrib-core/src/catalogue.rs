@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::declaration::Declaration;
 use crate::error::{ErrorKind, ToolError};
 use crate::material::Material;
 use crate::tool::AnyTool;
@@ -24,8 +23,8 @@ pub struct Catalogue {
     pub source_hashes: &'static [(&'static str, &'static str)],
     /// The settings that bound this catalogue's calls and say where they work.
     pub settings: CatalogueSettings,
-    /// Puts the reply of a successful call into the contract's format.
-    pub reply: fn(&Declaration, Value, Duration) -> Value,
+    /// Puts the reply of a successful call of the named tool into the contract's format.
+    pub reply: fn(&str, Value, Duration) -> Value,
     /// Puts a failure into the contract's format.
     pub error_reply: fn(&Failure<'_>) -> Value,
     /// Returns the contract's code for a kind of failure, if the contract describes statistics of

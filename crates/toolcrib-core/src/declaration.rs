@@ -17,10 +17,33 @@ pub struct Declaration {
     /// How much time and output one call may take.
     pub limits: Limits,
     /// Calls with their replies. Tests run all of them.
-    pub examples: &'static [Example],
+    pub examples: &'static [Example<'static>],
 }
 
 impl Declaration {
+    /// Returns what compiled and loaded tools declare alike.
+    pub fn declared(&self) -> Declared<'_> {
+        let Self { name, summary, tier, effect, limits, examples: _ } = *self;
+        Declared { name, summary, tier, effect, limits }
+    }
+}
+
+/// What every tool declares, compiled or loaded.
+#[derive(Clone, Copy, Debug)]
+pub struct Declared<'a> {
+    /// The tool's name on the wire.
+    pub name: &'a str,
+    /// What the tool does.
+    pub summary: &'a str,
+    /// How much harm the tool could do.
+    pub tier: Tier,
+    /// What the tool does to the world.
+    pub effect: Effect,
+    /// How much time and output one call may take.
+    pub limits: Limits,
+}
+
+impl Declared<'_> {
     /// Returns the tool's name as people are shown it: `read_file` is `Read file`.
     pub fn title(&self) -> String {
         let words = self.name.replace('_', " ");
@@ -69,19 +92,19 @@ impl Limits {
 }
 
 /// A call and its reply.
-#[derive(Debug)]
-pub struct Example {
+#[derive(Clone, Copy, Debug)]
+pub struct Example<'a> {
     /// What the example shows, in a sentence.
-    pub about: &'static str,
+    pub about: &'a str,
     /// The files that exist before the call, by path. A path that ends in `/` is a directory.
-    pub files: &'static [(&'static str, &'static str)],
+    pub files: &'a [(&'a str, &'a str)],
     /// Calls made earlier in the same session, each with its arguments. In later arguments,
     /// `$task_id` stands for the task that the first call started.
-    pub before: &'static [(&'static str, &'static str)],
+    pub before: &'a [(&'a str, &'a str)],
     /// The arguments, as JSON.
-    pub args: &'static str,
+    pub args: &'a str,
     /// The reply in the catalogue's format, as JSON. Times are 0, and `"*"` stands for any value.
-    pub reply: &'static str,
+    pub reply: &'a str,
     /// Files that exist after the call, by path.
-    pub leaves: &'static [(&'static str, &'static str)],
+    pub leaves: &'a [(&'a str, &'a str)],
 }

@@ -7,16 +7,17 @@ use serde_json::{Map, Value, json};
 
 use crate::canonical::Digest;
 use crate::catalogue::Catalogue;
-use crate::declaration::{Declaration, Limits};
+use crate::declaration::{Declared, Limits};
 use crate::error::{ErrorKind, ToolError};
+use crate::loaded_tool::ToolHandle;
 use crate::nearest::{either, nearest};
-use crate::tool::AnyTool;
+use crate::shelf::{Shelf, ShelvedTool};
 use crate::tool_name::ToolName;
 
 /// The tools that a session is offered.
 pub struct Toolset {
-    /// Every catalogue there is, offered or not.
-    catalogues: &'static [&'static Catalogue],
+    /// Every tool there is, offered or not.
+    shelf: Shelf,
     offers: Vec<Offer>,
 }
 
@@ -26,7 +27,7 @@ pub struct Offer {
     /// The catalogue that the tool belongs to.
     pub catalogue: &'static Catalogue,
     /// The tool.
-    pub tool: &'static dyn AnyTool,
+    pub tool: ToolHandle,
     /// The limits of a call, narrowed by the operator's settings.
     pub limits: Limits,
     name: ToolName,
@@ -45,16 +46,19 @@ impl Offer {
         Arc::clone(self.keys.get_or_init(keys))
     }
 
-    /// Whether the tool runs a command that its caller sends. Such a tool keeps its deadline itself.
+    /// Whether the tool runs a command that its caller sends. Such a tool keeps its deadline itself. A loaded tool
+    /// runs none, however it names its arguments.
     pub fn runs_commands(&self) -> bool {
-        self.keys().iter().any(|key| key == "command")
+        self.tool.loaded().is_none() && self.keys().iter().any(|key| key == "command")
     }
 
     /// Returns the tool's version: a hash of its declaration and its source code.
     pub fn version(&self) -> &str {
+        if let Some(tool) = self.tool.loaded() {
+            return tool.version();
+        }
         self.version.get_or_init(|| {
-            let declaration = self.tool.declaration();
-            let Declaration { name, summary, tier, effect, limits: _, examples: _ } = declaration;
+            let Declared { name, summary, tier, effect, limits: _ } = self.tool.declaration();
             let code = self.catalogue.source_hash(name);
             let all = json!([summary, tier.number(), effect.as_str(), self.tool.schema(), code]);
             let mut digest = Digest::of(self.name.as_str(), &all).to_string();
@@ -111,35 +115,33 @@ impl std::error::Error for ToolsetError {}
 impl Toolset {
     /// Offers every tool of every catalogue. A name that several catalogues share must be called in
     /// full.
-    pub fn everything(catalogues: &'static [&'static Catalogue]) -> Self {
-        let offers = catalogues.iter().flat_map(|catalogue| offers_of(catalogue)).collect();
-        Self { catalogues, offers }
+    pub fn everything(shelf: impl Into<Shelf>) -> Self {
+        let shelf = shelf.into();
+        let offers = shelf.tools().map(offer_of).collect();
+        Self { shelf, offers }
     }
 
     /// Offers the tools that `choices` name, each a `catalogue` or a `catalogue/tool`. No two chosen
     /// tools may share a name, because a model sees names without catalogues.
-    pub fn choose(
-        catalogues: &'static [&'static Catalogue],
-        choices: &[String],
-    ) -> Result<Self, ToolsetError> {
-        let everything = Self::everything(catalogues);
+    pub fn choose(shelf: impl Into<Shelf>, choices: &[String]) -> Result<Self, ToolsetError> {
+        let everything = Self::everything(shelf);
         let mut offers: Vec<Offer> = Vec::new();
         for choice in choices {
             let chosen = everything.matching(choice)?;
             for offer in chosen {
-                let name = offer.tool.declaration().name;
-                let twin = offers.iter().find(|other| other.tool.declaration().name == name);
+                let twin = offers.iter().find(|other| other.name.tool() == offer.name.tool());
                 match twin.map(Offer::full_name) {
                     Some(other) if *other == offer.name => {}
                     Some(other) => {
-                        let (name, tools) = (name.to_owned(), [other.clone(), offer.name]);
+                        let name = offer.name.tool().to_owned();
+                        let tools = [other.clone(), offer.name];
                         return Err(ToolsetError::SharedName { name, tools });
                     }
                     None => offers.push(offer),
                 }
             }
         }
-        Ok(Self { catalogues, offers })
+        Ok(Self { shelf: everything.shelf, offers })
     }
 
     /// Returns the tools that one choice names.
@@ -150,13 +152,15 @@ impl Toolset {
             .filter(|offer| offer.catalogue.name == choice || offer.name == *choice)
             .cloned()
             .collect();
-        if chosen.is_empty() {
+        let is_catalogue = self.shelf.catalogues().any(|catalogue| catalogue.name == choice);
+        // A catalogue whose tools come later has none yet.
+        if chosen.is_empty() && !is_catalogue {
             let names = self.offers.iter().map(|offer| offer.name.as_str());
-            let known = self.catalogues.iter().map(|catalogue| catalogue.name);
+            let known = self.shelf.catalogues().map(|catalogue| catalogue.name);
             let near = nearest(choice, known.chain(names), 3);
             let hint = if near.is_empty() {
                 let all: Vec<&str> =
-                    self.catalogues.iter().map(|catalogue| catalogue.name).collect();
+                    self.shelf.catalogues().map(|catalogue| catalogue.name).collect();
                 format!("the catalogues are {}", either(&all))
             } else {
                 format!("did you mean {}?", either(&near))
@@ -180,7 +184,7 @@ impl Toolset {
     /// one that the name begins with, or the only one on offer.
     pub fn catalogue(&self, name: &ToolName) -> Option<&'static Catalogue> {
         if let (Some(catalogue), _) = name.asked_parts() {
-            return self.catalogues.iter().copied().find(|it| it.name == catalogue);
+            return self.shelf.catalogues().find(|it| it.name == catalogue);
         }
         let first = self.offers.first()?.catalogue;
         self.offers.iter().all(|offer| offer.catalogue.name == first.name).then_some(first)
@@ -192,7 +196,7 @@ impl Toolset {
         let (catalogue, tool) = name.asked_parts();
         let wanted = |offer: &&Offer| {
             catalogue.is_none_or(|catalogue| offer.catalogue.name == catalogue)
-                && offer.tool.declaration().name == tool
+                && offer.name.tool() == tool
         };
         let found: Vec<&Offer> = self.offers.iter().filter(wanted).collect();
         match found.as_slice() {
@@ -210,12 +214,7 @@ impl Toolset {
 
     /// Returns the error for a name that finds no offered tool.
     fn missing(&self, name: &ToolName) -> ToolError {
-        let all = Self::everything(self.catalogues);
-        let exists = all
-            .offers
-            .iter()
-            .any(|offer| offer.name == *name || *name == offer.tool.declaration().name);
-        if exists {
+        if self.shelf.has(name) {
             return ToolError::new(ErrorKind::NotOffered, format!("`{name}` is not on offer here"))
                 .hint("the toolset or an allowlist leaves it out; `toolcrib tools` lists the tools on offer")
                 .with("tool", name.as_str());
@@ -242,13 +241,13 @@ impl Toolset {
     }
 }
 
-fn offers_of(catalogue: &'static Catalogue) -> impl Iterator<Item = Offer> {
-    catalogue.tools.iter().map(move |tool| Offer {
-        catalogue,
-        tool: *tool,
-        name: ToolName::new(catalogue.name, tool.declaration().name),
+fn offer_of(shelved: ShelvedTool) -> Offer {
+    Offer {
+        catalogue: shelved.catalogue,
+        name: shelved.full_name(),
+        limits: shelved.tool.declaration().limits,
+        tool: shelved.tool,
         keys: Arc::default(),
         version: Arc::default(),
-        limits: tool.declaration().limits,
-    })
+    }
 }

@@ -3,6 +3,7 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use tokio::sync::watch;
+use toolcrib_core::Toolset;
 
 use crate::runtime::Runtime;
 
@@ -34,6 +35,14 @@ impl LiveRuntime {
         let mut held = self.current.write().unwrap_or_else(PoisonError::into_inner);
         let judge = runtime.judge.as_ref().clone().succeeding(&held.judge);
         *held = Arc::new(Runtime { judge: Arc::new(judge), ..runtime });
+        drop(held);
+        self.changes.send_replace(());
+    }
+
+    /// Offers other tools from now on. A call that has begun keeps the tool that it began with.
+    pub fn replace_toolset(&self, toolset: Toolset) {
+        let mut held = self.current.write().unwrap_or_else(PoisonError::into_inner);
+        *held = Arc::new(Runtime { toolset: Arc::new(toolset), ..held.as_ref().clone() });
         drop(held);
         self.changes.send_replace(());
     }

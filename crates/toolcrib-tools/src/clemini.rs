@@ -15,7 +15,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use toolcrib_core::catalogue::{CatalogueSettings, Failure, RenderedError, Rendering, ReplyView};
 use toolcrib_core::material::Material;
-use toolcrib_core::{Catalogue, Declaration, ErrorKind, ToolError};
+use toolcrib_core::{Catalogue, ErrorKind, ToolError};
 
 pub(crate) static CATALOGUE: Catalogue = Catalogue {
     name: "clemini",
@@ -43,7 +43,7 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
 };
 
 /// Returns a tool's reply as it is: the contract puts nothing around it.
-fn reply(_: &Declaration, reply: Value, _: Duration) -> Value {
+fn reply(_: &str, reply: Value, _: Duration) -> Value {
     reply
 }
 

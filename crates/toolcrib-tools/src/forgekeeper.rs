@@ -16,7 +16,7 @@ use toolcrib_core::catalogue::{
     CatalogueSettings, Failure, RenderedError, Rendering, ReplyView, millis,
 };
 use toolcrib_core::material::Material;
-use toolcrib_core::{Catalogue, Declaration, ErrorKind, ToolError};
+use toolcrib_core::{Catalogue, ErrorKind, ToolError};
 
 pub(crate) static CATALOGUE: Catalogue = Catalogue {
     name: "forgekeeper",
@@ -52,10 +52,10 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
     material: Material::NONE,
 };
 
-fn reply(declaration: &Declaration, reply: Value, elapsed: Duration) -> Value {
+fn reply(tool: &str, reply: Value, elapsed: Duration) -> Value {
     json!({
         "ok": true,
-        "tool": declaration.name,
+        "tool": tool,
         "result": reply,
         "elapsed_ms": millis(elapsed),
     })

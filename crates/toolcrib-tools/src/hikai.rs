@@ -12,7 +12,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use toolcrib_core::catalogue::{CatalogueSettings, Failure, RenderedError, Rendering, ReplyView};
 use toolcrib_core::material::Material;
-use toolcrib_core::{Catalogue, Declaration, ErrorKind};
+use toolcrib_core::{Catalogue, ErrorKind};
 
 pub(crate) static CATALOGUE: Catalogue = Catalogue {
     name: "hikai",
@@ -41,7 +41,7 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
 };
 
 /// Returns a tool's reply as it is: the contract puts nothing around it.
-fn reply(_: &Declaration, reply: Value, _: Duration) -> Value {
+fn reply(_: &str, reply: Value, _: Duration) -> Value {
     reply
 }
 

@@ -10,7 +10,7 @@ use toolcrib_core::catalogue::{
     CallKey, CatalogueSettings, Failure, RenderedError, Rendering, ReplyView, millis,
 };
 use toolcrib_core::material::Material;
-use toolcrib_core::{Catalogue, Declaration, ErrorKind, ToolError};
+use toolcrib_core::{Catalogue, ErrorKind, ToolError};
 
 pub(crate) static CATALOGUE: Catalogue = Catalogue {
     name: "nachos",
@@ -27,7 +27,7 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
     material: Material::NONE,
 };
 
-fn reply(_: &Declaration, reply: Value, elapsed: Duration) -> Value {
+fn reply(_: &str, reply: Value, elapsed: Duration) -> Value {
     json!({"success": true, "result": reply, "metadata": {"duration": millis(elapsed)}})
 }
 

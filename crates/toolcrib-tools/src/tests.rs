@@ -120,7 +120,7 @@ fn replies_have_these_formats() {
         let declaration = catalogue.tools[0].declaration();
         let reply =
             value!({"output": "done", "files_affected": ["a.txt"], "metadata": {"lines": 2}});
-        let mut all = format!("success: {}\n", (catalogue.reply)(declaration, reply, elapsed));
+        let mut all = format!("success: {}\n", (catalogue.reply)(declaration.name, reply, elapsed));
         for kind in ErrorKind::ALL {
             let error = ToolError::new(kind, "what went wrong")
                 .hint("what to do next")

@@ -17,7 +17,7 @@ use toolcrib_core::catalogue::{
     CatalogueSettings, Failure, RenderedError, Rendering, ReplyView, millis,
 };
 use toolcrib_core::material::Material;
-use toolcrib_core::{Catalogue, Declaration, ErrorKind, ToolError};
+use toolcrib_core::{Catalogue, ErrorKind, ToolError};
 
 pub(crate) static CATALOGUE: Catalogue = Catalogue {
     name: "wink",
@@ -44,10 +44,10 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
     material: Material::NONE,
 };
 
-fn reply(declaration: &Declaration, mut reply: Value, elapsed: Duration) -> Value {
+fn reply(tool: &str, mut reply: Value, elapsed: Duration) -> Value {
     let mut take = |key: &str| reply.as_object_mut().and_then(|reply| reply.shift_remove(key));
     let mut wrapped = Map::new();
-    wrapped.insert("tool".to_owned(), declaration.name.into());
+    wrapped.insert("tool".to_owned(), tool.into());
     wrapped.insert("success".to_owned(), true.into());
     wrapped.insert("output".to_owned(), take("output").unwrap_or_default());
     wrapped.insert("files_affected".to_owned(), take("files_affected").unwrap_or_default());

@@ -36,7 +36,7 @@ pub fn describe(offer: &Offer) -> String {
         let _ = writeln!(text, "  {head:<width$}  {need}  {}", argument.about);
     }
     text.push_str("\nExamples:\n");
-    for example in declaration.examples {
+    for example in offer.tool.examples() {
         let _ = writeln!(text, "  {}", example.about);
         for (path, _) in example.files {
             let _ = writeln!(text, "    with {path}");
@@ -123,7 +123,7 @@ fn tools_of(catalogue: &'static Catalogue, text: &mut String) {
             let about = argument.about.replace('|', "\\|");
             let _ = writeln!(text, "| `{}` | {kind} | {need} | {about} |", argument.name);
         }
-        for example in declaration.examples {
+        for example in offer.tool.examples() {
             let args = toolcrib_core::json::parse(example.args.as_bytes()).unwrap_or_default();
             let reply = toolcrib_core::json::parse(example.reply.as_bytes()).unwrap_or_default();
             let _ = write!(text, "\n{}\n\n```json\n{args}\n{reply}\n```\n", example.about);

@@ -5,7 +5,6 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use toolcrib_core::catalogue::Failure;
 use toolcrib_core::json_text::json_text;
-use toolcrib_core::toolset::Offer;
 use toolcrib_core::{
     Call, Catalogue, Clock, Durability, ErrorKind, Moment, Outcome, Recorder, ToolError, ToolName,
 };
@@ -152,8 +151,8 @@ fn success(
     reply: Value,
     elapsed: Duration,
 ) -> Result<(String, Value), ToolError> {
-    let Offer { tool, limits, .. } = &scope.offer;
-    let mut reply = (catalogue.reply)(tool.declaration(), reply, elapsed);
+    let limits = &scope.offer.limits;
+    let mut reply = (catalogue.reply)(scope.tool.tool(), reply, elapsed);
     tell_changes(&mut reply, scope);
     let text = json_text(&reply);
     let limit = limits.output_bytes;

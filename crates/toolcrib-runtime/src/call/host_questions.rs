@@ -67,7 +67,7 @@ impl HostQuestions {
             digest: Digest::of(scope.tool.as_str(), &json!(request)).to_string(),
             pins: Pins::default(),
             tool: scope.tool.clone(),
-            declaration: scope.offer.tool.declaration(),
+            tier: scope.tier(),
             args: Value::Null,
             plan: self.plan.clone(),
             decision: decision.unwrap_or_else(|| by_tier(scope.tier(), scope.judge.mode())),

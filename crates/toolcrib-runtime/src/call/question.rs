@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use toolcrib_core::approval::ApprovalQuestion;
-use toolcrib_core::{
-    Call, CallId, CallTrace, Caller, Decision, Declaration, Plan, SessionId, ToolName,
-};
+use toolcrib_core::{Call, CallId, CallTrace, Caller, Decision, Plan, SessionId, Tier, ToolName};
 
 use super::pins::Pins;
 use crate::decide::judge::Choice;
@@ -22,8 +20,8 @@ pub struct Question {
     pub pins: Pins,
     /// The full name of the tool.
     pub tool: ToolName,
-    /// The tool.
-    pub declaration: &'static Declaration,
+    /// How much harm the tool could do.
+    pub tier: Tier,
     /// The arguments, to the letter.
     pub args: Value,
     /// What the call would do.

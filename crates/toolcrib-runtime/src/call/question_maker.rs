@@ -33,7 +33,7 @@ impl Question {
             digest: pinned_digest(scope, proposal, &places, &pins.pinned),
             pins,
             tool: scope.tool.clone(),
-            declaration: scope.offer.tool.declaration(),
+            tier: scope.tier(),
             args: scope.call.args.clone(),
             plan: proposal.plan.clone(),
             decision,
@@ -161,7 +161,7 @@ pub(crate) fn pins_of(scope: &CallScope, proposal: &Proposal) -> Pins {
 }
 
 /// Returns the digest of what an answer is bound to: the tool, its arguments, what it would do to which files, and
-/// what is pinned.
+/// what is pinned. A loaded tool is its version, since another version may do something else.
 pub(crate) fn pinned_digest(
     scope: &CallScope,
     proposal: &Proposal,
@@ -173,6 +173,10 @@ pub(crate) fn pinned_digest(
     let directory = plan.command.as_ref().and_then(|command| command.directory.as_ref());
     let directory = directory.and_then(|directory| proposal.paths.absolute(directory).ok());
     let edits: Vec<Value> = edits.collect();
-    let all = json!([scope.call.args, places, edits, directory, pinned]);
+    let version = scope.offer.tool.loaded().map(|tool| tool.version());
+    let all = match version {
+        None => json!([scope.call.args, places, edits, directory, pinned]),
+        Some(version) => json!([scope.call.args, places, edits, directory, pinned, version]),
+    };
     Digest::of(scope.tool.as_str(), &all).to_string()
 }

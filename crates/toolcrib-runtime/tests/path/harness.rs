@@ -17,11 +17,12 @@ use toolcrib_core::pin::FolderState;
 use toolcrib_core::policy::grant::{Grant, GrantError, GrantErrorKind, Grants};
 use toolcrib_core::policy::{Answer, DeniedPaths, Policy};
 use toolcrib_core::search::{Found, FoundPaths, Glob, Grep, Pattern, Scope, Search};
-use toolcrib_core::tool::ProposedCommand;
+use toolcrib_core::tool::{ProposedCommand, ReplyFuture};
 use toolcrib_core::{
-    Call, CallId, Caller, Cancel, Catalogue, Change, Clock, Commands, Content, Ctx, Declaration,
-    Effect, ErrorKind, Files, Limits, Listing, Meta, Meter, Mode, NoClient, Outcome, Plan,
-    Recorder, SessionId, Tier, Tool, ToolError, ToolName, ToolSettings, Toolset, Tree, Usage,
+    AnyTool, Call, CallId, Caller, Cancel, Catalogue, Change, Clock, Commands, Content, Ctx,
+    Declaration, Declared, Effect, ErrorKind, Files, Limits, Listing, LoadedTool, LoadedTools,
+    Meta, Meter, Mode, NoClient, Outcome, Permit, Plan, Prepared, Recorder, SessionId, Shelf,
+    ShelvedTool, Tier, Tool, ToolError, ToolHandle, ToolName, ToolSettings, Toolset, Tree, Usage,
 };
 use toolcrib_runtime::{
     AlwaysYes, AnswerFuture, Approver, Judge, Question, QuotaLimits, Runtime, SessionLimits, World,
@@ -142,34 +143,97 @@ const fn short(name: &'static str, like: &Declaration) -> Declaration {
     Declaration { name, limits, ..declare(name, like.tier, like.effect) }
 }
 
-pub(crate) static CATALOGUE: Catalogue = Catalogue {
-    name: "wild",
-    about: "Tools that misbehave",
-    tools: &[
-        &Wild(&PURE),
-        &Wild(&READS),
-        &Wild(&WRITES),
-        &Wild(&BLOCKED),
-        &Wild(&SHORT_READS),
-        &Wild(&SHORT_WRITES),
-    ],
-    call_keys: &[("talk", CallKey::Conversation), ("number", CallKey::Ignored)],
-    source_hashes: &[],
-    settings: CatalogueSettings::NONE,
-    reply: |_, reply, _| json!({"ok": reply}),
-    error_reply: |failure| json!({"bad": failure.error.kind.as_str(), "why": failure.error.message}),
-    error_code: None,
-    saves_replies_above: None,
-    view: ReplyView {
-        render: |reply| Rendering::Fields { data: reply, exit_code: None },
-        render_error: |_| RenderedError::default(),
-        blocks: |_| None,
-        schema: |reply| reply,
-    },
-    material: Material::NONE,
-};
+static TOOLS: [&Wild; 6] = [
+    &Wild(&PURE),
+    &Wild(&READS),
+    &Wild(&WRITES),
+    &Wild(&BLOCKED),
+    &Wild(&SHORT_READS),
+    &Wild(&SHORT_WRITES),
+];
 
-pub(crate) static SHELF: &[&Catalogue] = &[&CATALOGUE];
+static CATALOGUE: Catalogue =
+    catalogue("wild", &[TOOLS[0], TOOLS[1], TOOLS[2], TOOLS[3], TOOLS[4], TOOLS[5]]);
+
+pub(crate) static COMPILED: &[&Catalogue] = &[&CATALOGUE];
+
+/// The same tools, loaded.
+static GUEST: Catalogue = catalogue("guest", &[]);
+
+const fn catalogue(name: &'static str, tools: &'static [&'static dyn AnyTool]) -> Catalogue {
+    Catalogue {
+        name,
+        about: "Tools that misbehave",
+        tools,
+        call_keys: &[("talk", CallKey::Conversation), ("number", CallKey::Ignored)],
+        source_hashes: &[],
+        settings: CatalogueSettings::NONE,
+        reply: |_, reply, _| json!({"ok": reply}),
+        error_reply: |failure| json!({"bad": failure.error.kind.as_str(), "why": failure.error.message}),
+        error_code: None,
+        saves_replies_above: None,
+        view: ReplyView {
+            render: |reply| Rendering::Fields { data: reply, exit_code: None },
+            render_error: |_| RenderedError::default(),
+            blocks: |_| None,
+            schema: |reply| reply,
+        },
+        material: Material::NONE,
+    }
+}
+
+/// A tool that does what a compiled one does, and can leave again.
+pub(crate) struct Guest {
+    tool: &'static Wild,
+    version: String,
+}
+
+impl LoadedTool for Guest {
+    fn declaration(&self) -> Declared<'_> {
+        self.tool.0.declared()
+    }
+    fn schema(&self) -> Value {
+        AnyTool::schema(self.tool)
+    }
+    fn version(&self) -> &str {
+        &self.version
+    }
+    fn parse(self: Arc<Self>, args: &Value) -> Result<Box<dyn Prepared>, ToolError> {
+        let prepared = self.tool.parse(args)?;
+        Ok(Box::new(GuestCall { guest: self, prepared }))
+    }
+}
+
+/// A call that adds the version which answers it to its reply.
+struct GuestCall {
+    guest: Arc<Guest>,
+    prepared: Box<dyn Prepared>,
+}
+
+impl Prepared for GuestCall {
+    fn check(&self, ctx: &Ctx) -> Result<Plan, ToolError> {
+        self.prepared.check(ctx)
+    }
+    fn run(self: Box<Self>, permit: Permit, ctx: Ctx) -> ReplyFuture {
+        Box::pin(async move {
+            let mut reply = self.prepared.run(permit, ctx).await?;
+            if let Some(reply) = reply.as_object_mut() {
+                reply.insert("version".to_owned(), json!(self.guest.version));
+            }
+            Ok(reply)
+        })
+    }
+}
+
+/// Returns a shelf with the compiled tools, and with all of them once more as loaded ones of a version.
+pub(crate) fn shelf(version: &str) -> Shelf {
+    let guests = TOOLS.iter().map(|tool| ShelvedTool {
+        catalogue: &GUEST,
+        tool: ToolHandle::Loaded(Arc::new(Guest { tool, version: version.to_owned() })),
+    });
+    let loaded = LoadedTools { catalogues: vec![&GUEST], tools: guests.collect() };
+    Shelf::from(COMPILED).with(loaded).unwrap()
+}
 
 /// A world without files: these tools use none.
 pub(crate) struct Nowhere;
@@ -383,7 +447,7 @@ pub(crate) struct Bench {
 pub(crate) fn bench(approver: Arc<dyn Approver>, memory: Memory) -> Bench {
     let memory = Arc::new(memory);
     let runtime = Runtime {
-        toolset: Arc::new(Toolset::everything(SHELF)),
+        toolset: Arc::new(Toolset::everything(shelf("one"))),
         judge: Arc::new(Judge::new(
             Arc::new(Policy::new(Mode::Standard, Vec::new())),
             Arc::new(Unread),

@@ -5,6 +5,7 @@
 #![expect(clippy::disallowed_methods, reason = "deadlines are measured from outside")]
 
 mod harness;
+mod loaded;
 mod memory;
 mod own_thread;
 mod replay;
@@ -22,7 +23,9 @@ use harness::{
     Bench, ENTERED, Memory, No, PARSED, RESOLVED, asked, bench, with_session_bytes, yes,
 };
 
-const TOOLS: [&str; 3] = ["wild/pure", "wild/reads", "wild/writes"];
+/// Compiled tools, and the same as loaded ones.
+const TOOLS: [&str; 6] =
+    ["wild/pure", "wild/reads", "wild/writes", "guest/pure", "guest/reads", "guest/writes"];
 
 #[test]
 fn one_bad_tool_never_takes_the_process_down() {
@@ -40,7 +43,9 @@ fn one_bad_tool_never_takes_the_process_down() {
 #[test]
 fn a_call_ends_at_its_deadline_even_if_the_tool_does_not() {
     thread::scope(|scope| {
-        for tool in ["wild/short_reads", "wild/short_writes"] {
+        let tools =
+            ["wild/short_reads", "wild/short_writes", "guest/short_reads", "guest/short_writes"];
+        for tool in tools {
             scope.spawn(move || {
                 let start = Instant::now();
                 yes().check(tool, "hang", Some(ErrorKind::Timeout));
@@ -126,11 +131,17 @@ fn nobody_is_asked_about_a_call_that_would_fail_anyway() {
 fn without_a_yes_nothing_is_entered() {
     let nobody = bench(Arc::new(Nobody), Memory::default());
     nobody.check("wild/writes", "count", Some(ErrorKind::ApprovalNeeded));
-    bench(Arc::new(No), Memory::default()).check("wild/writes", "count", Some(ErrorKind::Declined));
-    yes().check("wild/blocked", "count", Some(ErrorKind::Refused));
+    nobody.check("guest/writes", "count", Some(ErrorKind::ApprovalNeeded));
+    for catalogue in ["wild", "guest"] {
+        let (writes, blocked) = (format!("{catalogue}/writes"), format!("{catalogue}/blocked"));
+        let no = bench(Arc::new(No), Memory::default());
+        no.check(&writes, "count", Some(ErrorKind::Declined));
+        yes().check(&blocked, "count", Some(ErrorKind::Refused));
+    }
     assert_eq!(ENTERED.load(Ordering::Relaxed), 0);
     yes().check("wild/writes", "count", None);
-    assert_eq!(ENTERED.load(Ordering::Relaxed), 1, "the control");
+    yes().check("guest/writes", "count", None);
+    assert_eq!(ENTERED.load(Ordering::Relaxed), 2, "the control");
 }
 
 #[test]

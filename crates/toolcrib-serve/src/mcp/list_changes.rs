@@ -9,6 +9,7 @@ use rmcp::service::{Peer, SubscriptionContext};
 use tokio::time::timeout;
 
 use super::client_connection::ClientConnection;
+use super::offered_tool::OfferedTool;
 use super::resource_updates::may_know;
 use super::resources::call_in;
 
@@ -32,7 +33,7 @@ impl ClientConnection {
     /// Tells a client of the protocol with sessions, until it is gone.
     pub(super) async fn tell_changes(self, peer: Peer<RoleServer>) {
         let mut changes = self.server.api.runtime.changes();
-        let mut known = self.names();
+        let mut known = self.versions();
         while !peer.is_transport_closed() {
             // A client that has gone must not be held until the next change.
             let Ok(changed) = timeout(LOOK_INTERVAL, changes.changed()).await else { continue };
@@ -46,7 +47,7 @@ impl ClientConnection {
     /// Tells a client that subscribed, until it goes away.
     pub(super) async fn tell_subscriber(&self, subscriber: &SubscriptionContext) {
         let mut changes = self.server.api.runtime.changes();
-        let mut known = self.names();
+        let mut known = self.versions();
         let watched = subscriber.accepted().resource_subscriptions.clone().unwrap_or_default();
         let mut ends = match self.caller(subscriber.request_context()) {
             Ok(who) if !watched.is_empty() => self.server.api.events.ends().ok().zip(Some(who)),
@@ -85,14 +86,16 @@ impl ClientConnection {
         }
     }
 
-    fn has_changed(&self, known: &mut Vec<String>) -> bool {
-        let names = self.names();
-        let is_changed = names != *known;
-        *known = names;
+    fn has_changed(&self, known: &mut Vec<(String, String)>) -> bool {
+        let versions = self.versions();
+        let is_changed = versions != *known;
+        *known = versions;
         is_changed
     }
 
-    fn names(&self) -> Vec<String> {
-        self.server.offered().iter().map(|tool| tool.name.clone()).collect()
+    /// Returns the name and the version of each tool: another version may take other arguments.
+    fn versions(&self) -> Vec<(String, String)> {
+        let version = |tool: &OfferedTool| (tool.name.clone(), tool.offer.version().to_owned());
+        self.server.offered().iter().map(version).collect()
     }
 }

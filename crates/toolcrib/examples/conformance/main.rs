@@ -17,7 +17,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use toolcrib_core::catalogue::{CatalogueSettings, Failure, RenderedError, Rendering, ReplyView};
 use toolcrib_core::material::Material;
-use toolcrib_core::{AnyTool, Catalogue, Declaration};
+use toolcrib_core::{AnyTool, Catalogue};
 
 use fixture::Fixture;
 
@@ -56,7 +56,7 @@ fn catalogue() -> &'static Catalogue {
 }
 
 /// Replies are lists of content blocks.
-fn reply(_: &Declaration, blocks: Value, _: Duration) -> Value {
+fn reply(_: &str, blocks: Value, _: Duration) -> Value {
     json!({"content": blocks})
 }
 

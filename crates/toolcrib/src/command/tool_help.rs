@@ -56,7 +56,7 @@ fn tool_help(offer: &Offer, width: usize) -> String {
             text.push_str(&wrapped(&format!("      {}", argument.about), "      ", width));
         }
     }
-    if let Some(example) = declaration.examples.first() {
+    if let Some(example) = offer.tool.examples().first() {
         let args = toolcrib_core::json::parse(example.args.as_bytes()).unwrap_or_default();
         // Not wrapped, so that it can be pasted.
         let _ = write!(

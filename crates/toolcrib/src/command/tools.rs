@@ -96,8 +96,9 @@ fn twins(offers: &[Offer]) -> Option<(&ToolName, &ToolName)> {
 /// Returns everything that is known of a tool, as JSON.
 fn whole(offer: &Offer) -> Value {
     let declaration = offer.tool.declaration();
-    let examples: Vec<Value> = declaration
-        .examples
+    let examples: Vec<Value> = offer
+        .tool
+        .examples()
         .iter()
         .map(|example| {
             let json = |text: &str| toolcrib_core::json::parse(text.as_bytes()).unwrap_or_default();

@@ -42,7 +42,7 @@ fn question(tool: &str, args: Value, plan: Plan) -> Question {
         digest: String::new(),
         pins: Pins::default(),
         tool,
-        declaration,
+        tier: declaration.tier,
         args,
         plan,
         decision,

@@ -41,9 +41,8 @@ pub(super) fn keys(screen: Screen, question: &Question) -> Vec<String> {
 
 /// Returns what the contract shows above the question, and below it what else a person should know.
 pub(super) fn body(question: &Question, terminal: Terminal) -> String {
-    let declaration = question.declaration;
     let tool = terminal.paint_err(Paint::Strong, "Tool:");
-    let mut text = format!("{tool} {}\nParameters:\n", declaration.name);
+    let mut text = format!("{tool} {}\nParameters:\n", question.tool.tool());
     let edits = &question.plan.edits;
     for (key, value) in question.args.as_object().into_iter().flatten() {
         // The difference below shows this text line by line, so only its size is shown here.
@@ -63,7 +62,7 @@ pub(super) fn body(question: &Question, terminal: Terminal) -> String {
             let _ = writeln!(text, "Location: {}", escape::line(place));
         }
     }
-    let _ = writeln!(text, "Risk level: {}", declaration.tier.risk().as_str());
+    let _ = writeln!(text, "Risk level: {}", question.tier.risk().as_str());
     let _ = writeln!(text, "Asked because: {}", escape::line(&question.shown.why));
     if let Some(reading) = &question.shown.runs {
         let _ = writeln!(text, "Reading: {}", folded(&escape::line(&reading.to_string())));
