@@ -40,6 +40,7 @@ pub mod shelf;
 pub mod tool;
 pub mod tool_name;
 pub mod toolset;
+pub mod worker;
 
 pub use call::{Call, CallId, CallTrace, SessionId};
 pub use caller::{Caller, Door, Principal, Role};

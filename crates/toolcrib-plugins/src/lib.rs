@@ -1,0 +1,1 @@
+//! Tools from other authors: proposed, reviewed, loaded while Toolcrib runs, and confined.
