@@ -54,6 +54,8 @@ pub enum Door {
     Http,
     /// The Model Context Protocol, over pipes or HTTP.
     Mcp,
+    /// A tool from another author, which makes calls while its own call runs.
+    Plugin,
 }
 
 impl Caller {
@@ -114,7 +116,7 @@ impl Role {
 
 impl Door {
     /// Every door.
-    pub const ALL: [Self; 3] = [Self::Terminal, Self::Http, Self::Mcp];
+    pub const ALL: [Self; 4] = [Self::Terminal, Self::Http, Self::Mcp, Self::Plugin];
 
     /// Returns the spelling in rules, in the record and for people.
     pub fn as_str(self) -> &'static str {
@@ -122,6 +124,7 @@ impl Door {
             Self::Terminal => "terminal",
             Self::Http => "http",
             Self::Mcp => "mcp",
+            Self::Plugin => "plugin",
         }
     }
 

@@ -62,6 +62,8 @@ pub use outcome::Outcome;
 pub use policy::{Decision, Mode, Permit, Risk, Tier, Verdict};
 pub use search::{Search, SearchableTree};
 pub use shelf::{LoadedTools, Shelf, ShelvedTool};
-pub use tool::{AnyTool, Connection, Ctx, Meter, Plan, Prepared, Tool, ToolSettings};
+pub use tool::{
+    AnyTool, CallTerms, Connection, Ctx, InnerCalls, Meter, Plan, Prepared, Tool, ToolSettings,
+};
 pub use tool_name::ToolName;
 pub use toolset::{Toolset, ToolsetError};

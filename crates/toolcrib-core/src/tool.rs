@@ -17,9 +17,11 @@ use crate::capability::{Clock, Files, Tree};
 use crate::command::{ChangedFiles, CommandRequest, Commands, End, NetworkAccount, Shell, Usage};
 use crate::declaration::{Declaration, Limits};
 use crate::error::{ErrorKind, ToolError};
+use crate::outcome::Outcome;
 use crate::policy::Permit;
 use crate::schema;
 use crate::search::Search;
+use crate::tool_name::ToolName;
 
 /// A tool, as its author writes it.
 pub trait Tool: Send + Sync + 'static {
@@ -74,12 +76,27 @@ pub struct Ctx {
     pub cancel: Cancel,
     /// The settings of tools.
     pub settings: Arc<ToolSettings>,
-    /// The limits of the call.
-    pub limits: Limits,
+    /// What holds for the call.
+    pub terms: CallTerms,
     /// The resources that the call has used.
     pub meter: Meter,
+    /// Makes calls for the tool. Compiled tools make none.
+    pub calls: Option<Arc<dyn InnerCalls>>,
+}
+
+/// What holds for one call.
+#[derive(Clone, Copy, Debug)]
+pub struct CallTerms {
+    /// Its limits.
+    pub limits: Limits,
     /// Whether its command is proven to only read.
     pub is_read_only: bool,
+}
+
+/// Makes calls for a tool while its own call runs.
+pub trait InnerCalls: Send + Sync {
+    /// Makes a call and waits for its outcome. It is decided and recorded as any call is, and told as the tool's.
+    fn call(&self, tool: ToolName, args: Value) -> Outcome;
 }
 
 /// Adds up the resources that a call uses.

@@ -8,6 +8,7 @@ pub(crate) mod decided;
 mod denied_search;
 pub(crate) mod ended;
 pub(crate) mod host_questions;
+pub(crate) mod inner_calls;
 pub(crate) mod isolate;
 pub(crate) mod permitted;
 pub(crate) mod pins;

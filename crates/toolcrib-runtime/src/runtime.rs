@@ -14,14 +14,15 @@ use toolcrib_core::canonical::Digest;
 use toolcrib_core::catalogue::CallKey;
 use toolcrib_core::toolset::Offer;
 use toolcrib_core::{
-    Call, CallingClient, Cancel, Catalogue, Clock, Ctx, Effect, ErrorKind, HeldCounts, Outcome,
-    Recorder, SessionId, ToolError, ToolName, Toolset,
+    Call, CallId, CallTerms, CallingClient, Cancel, Catalogue, Clock, Ctx, Effect, ErrorKind,
+    HeldCounts, Outcome, Recorder, SessionId, ToolError, ToolName, Toolset,
 };
 
 use crate::approver::Approver;
 use crate::call::asked::Asked;
 use crate::call::decided::{Decided, Permission};
 use crate::call::ended::Ended;
+use crate::call::inner_calls::CallsOfTool;
 use crate::call::isolate::{Allowance, WorkPlace, blocking, inline};
 use crate::call::permitted::Permitted;
 use crate::call::question::Question;
@@ -61,6 +62,9 @@ pub struct Runtime {
 pub trait World: Send + Sync {
     /// Returns the capabilities for one call of the tool with this full name.
     fn enter(&self, tool: &ToolName, call: &Call, cancel: &Cancel) -> Ctx;
+
+    /// Returns an id for a call that a tool makes.
+    fn new_call_id(&self) -> CallId;
 
     /// Returns what is held in memory for calls.
     fn held_counts(&self) -> HeldCounts {
@@ -280,7 +284,13 @@ impl Runtime {
     ) -> CallScope {
         let judge = self.judge.of_caller(&call.caller);
         let ctx = self.world.enter(&tool, &call, cancel);
-        let ctx = Ctx { limits: offer.limits, client: Arc::clone(&self.client), ..ctx };
+        let loaded = offer.tool.loaded();
+        let ctx = Ctx {
+            terms: CallTerms { limits: offer.limits, ..ctx.terms },
+            client: Arc::clone(&self.client),
+            calls: loaded.and_then(|it| CallsOfTool::of(self, &call, &tool, it.version(), cancel)),
+            ..ctx
+        };
         let keys = offer.keys();
         let review = self.approver.review();
         let confirmation = match self.approver.confirmation() {
@@ -392,7 +402,11 @@ pub(crate) fn allowance<'a>(
         effect: offer.tool.declaration().effect,
         time: CallTime {
             deadline: Duration::from_millis(offer.limits.deadline_ms),
-            reserve: if offer.runs_commands() { COMMAND_RESERVE } else { Duration::ZERO },
+            reserve: match offer.tool.loaded() {
+                Some(tool) => tool.reserve(),
+                None if offer.runs_commands() => COMMAND_RESERVE,
+                None => Duration::ZERO,
+            },
         },
         cancel,
         recorder,

@@ -9,7 +9,9 @@ use toolcrib_core::pin::{PinChange, PinChangeKind, list_changes, pin_changes};
 use toolcrib_core::policy::{DeniedPaths, PathAccess};
 use toolcrib_core::search::Search;
 use toolcrib_core::tool::{Connection, ReplyFuture};
-use toolcrib_core::{Ctx, Durability, Effect, ErrorKind, Moment, Permit, Prepared, ToolError};
+use toolcrib_core::{
+    CallTerms, Ctx, Durability, Effect, ErrorKind, Moment, Permit, Prepared, ToolError,
+};
 
 use super::denied_search::DeniedSearch;
 use super::host_questions::HostQuestions;
@@ -94,7 +96,8 @@ impl Permitted {
                 ctx.files.resolve_snapshots();
             }
         })?;
-        let ctx = Ctx { is_read_only: affected.is_none(), ..ctx.clone() };
+        let terms = CallTerms { is_read_only: affected.is_none(), ..ctx.terms };
+        let ctx = Ctx { terms, ..ctx.clone() };
         if proposal.plan.command.is_some() {
             let masked = scope.judge.masked_paths(&scope.tool, &proposal, &ctx, &answered);
             if let Some(masked) = masked {

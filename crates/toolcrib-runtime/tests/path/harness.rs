@@ -19,8 +19,8 @@ use toolcrib_core::policy::{Answer, DeniedPaths, Policy};
 use toolcrib_core::search::{Found, FoundPaths, Glob, Grep, Pattern, Scope, Search};
 use toolcrib_core::tool::{ProposedCommand, ReplyFuture};
 use toolcrib_core::{
-    AnyTool, Call, CallId, Caller, Cancel, Catalogue, Change, Clock, Commands, Content, Ctx,
-    Declaration, Declared, Effect, ErrorKind, Files, Limits, Listing, LoadedTool, LoadedTools,
+    AnyTool, Call, CallId, CallTerms, Caller, Cancel, Catalogue, Change, Clock, Commands, Content,
+    Ctx, Declaration, Declared, Effect, ErrorKind, Files, Limits, Listing, LoadedTool, LoadedTools,
     Meta, Meter, Mode, NoClient, Outcome, Permit, Plan, Prepared, Recorder, SessionId, Shelf,
     ShelvedTool, Tier, Tool, ToolError, ToolHandle, ToolName, ToolSettings, Toolset, Tree, Usage,
 };
@@ -35,12 +35,18 @@ pub(crate) use crate::memory::Memory;
 pub(crate) struct Args {
     /// What to do
     act: Act,
+    /// The tool that `call` calls
+    tool: Option<String>,
+    /// The arguments of that call
+    args: Option<Value>,
 }
 
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Act {
     Fine,
+    /// Calls another tool, and replies with the reply.
+    Call,
     PanicInCheck,
     PanicInRun,
     /// Plans until the call is told to stop, and then goes on.
@@ -111,6 +117,11 @@ impl Tool for Wild {
                 let (bytes_up, bytes_down) = if is_sent { (100, 0) } else { (0, 100) };
                 let host = HostTraffic { bytes_up, bytes_down, ..HostTraffic::default() };
                 ctx.meter.set_network(NetworkAccount { hosts: vec![host] });
+            }
+            Act::Call => {
+                let Some(calls) = &ctx.calls else { return Ok(json!({"calls": "none"})) };
+                let tool = args.tool.unwrap().as_str().into();
+                return Ok(json!({"inner": calls.call(tool, args.args.unwrap()).reply}));
             }
             Act::Large => return Ok(json!("x".repeat(10_000))),
             Act::Fine
@@ -387,6 +398,9 @@ impl Commands for Nowhere {
 }
 
 impl World for Nowhere {
+    fn new_call_id(&self) -> CallId {
+        CallId("inner".to_owned())
+    }
     fn enter(&self, _: &ToolName, call: &Call, cancel: &Cancel) -> Ctx {
         Ctx {
             call: call.id.clone(),
@@ -398,9 +412,9 @@ impl World for Nowhere {
             clock: Arc::new(TestClock),
             cancel: cancel.clone(),
             settings: Arc::new(ToolSettings::default()),
-            limits: Limits::DEFAULT,
+            terms: CallTerms { limits: Limits::DEFAULT, is_read_only: false },
             meter: Meter::default(),
-            is_read_only: false,
+            calls: None,
         }
     }
 }
@@ -478,6 +492,10 @@ pub(crate) fn with_session_bytes(bytes: u64) -> Bench {
 
 pub(crate) fn yes() -> Bench {
     bench(Arc::new(AlwaysYes("test".to_owned())), Memory::default())
+}
+
+pub(crate) fn no() -> Bench {
+    bench(Arc::new(No), Memory::default())
 }
 
 pub(crate) fn asked(tool: &str, args: Value) -> Call {

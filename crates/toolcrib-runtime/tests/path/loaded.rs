@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use toolcrib_core::{Cancel, ErrorKind, LoadedTools, Shelf, Toolset};
 use toolcrib_runtime::{LiveRuntime, Runtime};
 
-use crate::harness::{COMPILED, asked, shelf, yes};
+use crate::harness::{Bench, COMPILED, asked, no, shelf, yes};
 
 const SWAPS: usize = 50;
 const CALLS: usize = 10_000;
@@ -80,4 +80,69 @@ fn a_shelf_has_each_name_once() {
     assert_eq!(empty().with(both).err().unwrap().as_str(), "guest/pure");
     let one = LoadedTools { catalogues: catalogues(), tools: twice[..1].to_vec() };
     assert!(empty().with(one).is_ok(), "the control");
+}
+
+/// Returns the reply of a tool that was told to call another.
+fn inner(bench: &Bench, outer: &str, tool: &str, args: Value) -> Value {
+    let args = json!({"act": "call", "tool": tool, "args": args});
+    let outcome = bench.call(outer, args);
+    assert!(outcome.error.is_none(), "{}", outcome.text);
+    outcome.reply["ok"].clone()
+}
+
+#[test]
+fn a_loaded_tool_calls_others_by_the_same_path() {
+    let bench = yes();
+    let fine = json!({"act": "fine"});
+    assert_eq!(
+        inner(&bench, "guest/reads", "wild/writes", fine.clone())["inner"]["ok"]["done"],
+        true
+    );
+    let expect = [
+        "guest/reads asked in session",
+        "decided allow by policy",
+        "started, Buffered",
+        "wild/writes asked in session",
+        "waits",
+        "decided allow by test",
+        "started, Synced",
+        "ended ok",
+        "ended ok",
+    ];
+    assert_eq!(*bench.memory.lines.lock().unwrap(), expect);
+    // What policy denies, it denies to tools too, and what a person declines.
+    assert_eq!(
+        inner(&bench, "guest/reads", "wild/blocked", fine.clone())["inner"]["bad"],
+        "refused"
+    );
+    let no = no();
+    assert_eq!(inner(&no, "guest/reads", "wild/writes", fine.clone())["inner"]["bad"], "declined");
+    assert_eq!(inner(&no, "guest/reads", "wild/nope", fine)["inner"]["bad"], "no_tool");
+}
+
+#[test]
+fn a_tool_that_a_tool_called_calls_none_and_a_compiled_tool_calls_none() {
+    let bench = yes();
+    let call = json!({"act": "call", "tool": "wild/reads", "args": {"act": "fine"}});
+    assert_eq!(inner(&bench, "wild/reads", "wild/reads", json!({"act": "fine"}))["calls"], "none");
+    let nested = inner(&bench, "guest/reads", "guest/reads", call.clone());
+    assert_eq!(nested["inner"]["ok"]["calls"], "none", "{nested}");
+    let once = inner(&bench, "guest/reads", "wild/reads", json!({"act": "fine"}));
+    assert_eq!(once["inner"]["ok"]["done"], true, "the control");
+}
+
+#[test]
+fn a_call_that_is_cancelled_takes_its_inner_call_along() {
+    let cancel = Cancel::default();
+    let later = cancel.clone();
+    let canceller = thread::spawn(move || later.cancel());
+    let args = json!({"act": "call", "tool": "wild/reads", "args": {"act": "wait"}});
+    let outcome = yes().cancelled_call("guest/reads", args, cancel);
+    canceller.join().unwrap();
+    let told = outcome.error.map(|err| err.kind);
+    assert!(
+        told == Some(ErrorKind::Cancelled) || outcome.text.contains("cancelled"),
+        "{}",
+        outcome.text
+    );
 }

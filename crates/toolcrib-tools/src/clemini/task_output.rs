@@ -131,14 +131,14 @@ impl Tool for TaskOutput {
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply, ToolError> {
         let task = if args.wait == Some(true) {
             let seconds = args.timeout.map_or(DEFAULT_WAIT_SECONDS, Within::get);
-            let most = Duration::from_millis(ctx.limits.deadline_ms.saturating_sub(1000));
+            let most = Duration::from_millis(ctx.terms.limits.deadline_ms.saturating_sub(1000));
             ctx.commands.wait(&args.task_id, Duration::from_secs(seconds).min(most), &ctx.cancel)
         } else {
             ctx.commands.task(&args.task_id)
         };
         let Some(from_line) = args.from_line else { return Ok(reply(task?)) };
         let stream = StreamChoice::stream(args.stream);
-        let most = ctx.limits.output_bytes / 3;
+        let most = ctx.terms.limits.output_bytes / 3;
         let count = args.line_count.map_or(DEFAULT_OUTPUT_LINES, Within::get);
         let read = ctx.commands.read(
             &args.task_id,

@@ -26,18 +26,18 @@ pub(crate) fn request(ctx: &Ctx, shell: Shell, text: &str, seconds: u64) -> Comm
         on_timeout: OnTimeout::Kill,
         keep: MOST_STREAM_BYTES.min(stream_room(ctx)),
         rest_hint: "read it with `toolcrib output {id}`",
-        is_read_only: ctx.is_read_only,
+        is_read_only: ctx.terms.is_read_only,
     }
 }
 
 /// Returns the most time that the operator gives a command of this tool.
 fn most_time(ctx: &Ctx) -> Duration {
-    Duration::from_millis(ctx.limits.deadline_ms)
+    Duration::from_millis(ctx.terms.limits.deadline_ms)
 }
 
 /// Returns how many bytes of each stream fit into the reply.
 fn stream_room(ctx: &Ctx) -> usize {
-    ctx.limits.output_bytes.saturating_sub(REPLY_OVERHEAD_BYTES).max(512) / 2
+    ctx.terms.limits.output_bytes.saturating_sub(REPLY_OVERHEAD_BYTES).max(512) / 2
 }
 
 /// Runs a command to its end. A command that timed out or was cancelled is an error with its output

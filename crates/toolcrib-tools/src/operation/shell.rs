@@ -32,7 +32,7 @@ pub(crate) struct ShellReply {
 impl ShellArgs {
     /// Returns the request for the command, with all the time that the call has.
     fn request(&self, ctx: &Ctx, shell: Shell) -> CommandRequest {
-        let seconds = ctx.limits.deadline_ms.div_ceil(1000);
+        let seconds = ctx.terms.limits.deadline_ms.div_ceil(1000);
         let request = command::request(ctx, shell, &self.command, seconds);
         CommandRequest { directory: self.cwd.clone(), ..request }
     }

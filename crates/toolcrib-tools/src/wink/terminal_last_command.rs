@@ -95,7 +95,7 @@ impl Tool for TerminalLastCommand {
         let exit_code = last.finished.exit_code();
         let (printed, total_lines) = if let Some(from) = args.from_line {
             let count = args.line_count.map_or(DEFAULT_OUTPUT_LINES, Within::get);
-            let lines = Lines { from: from.get(), count, most: ctx.limits.output_bytes / 3 };
+            let lines = Lines { from: from.get(), count, most: ctx.terms.limits.output_bytes / 3 };
             let stream = StreamChoice::stream(args.stream);
             let read = ctx.commands.read(&last.id, stream, lines)?;
             (read.text, Some(read.total))

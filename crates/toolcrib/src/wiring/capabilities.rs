@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use toolcrib_core::{
-    Call, Cancel, Catalogue, Clock, Commands, Ctx, HeldCounts, Limits, Meter, NoClient, Principal,
-    ToolName, ToolSettings,
+    Call, CallId, CallTerms, Cancel, Catalogue, Clock, Commands, Ctx, HeldCounts, Limits, Meter,
+    NoClient, Principal, ToolName, ToolSettings,
 };
 use toolcrib_host::{Root, Sandbox, TaskOwner, Workspace};
 use toolcrib_runtime::World;
@@ -240,6 +240,10 @@ impl Capabilities {
 }
 
 impl World for Capabilities {
+    fn new_call_id(&self) -> CallId {
+        toolcrib_ledger::new_call_id()
+    }
+
     fn held_counts(&self) -> HeldCounts {
         self.sandbox().held_counts()
     }
@@ -263,9 +267,9 @@ impl World for Capabilities {
             clock: Arc::clone(&self.clock),
             cancel: cancel.clone(),
             settings: own.map(|own| Arc::clone(&own.settings)).unwrap_or_default(),
-            limits: Limits::DEFAULT,
+            terms: CallTerms { limits: Limits::DEFAULT, is_read_only: false },
             meter: Meter::default(),
-            is_read_only: false,
+            calls: None,
         }
     }
 }
