@@ -56,6 +56,9 @@ pub struct WorkerFolder {
 /// What a worker may do with a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FolderAccess {
+    /// It may read a copy, so that it is not told where the folder is. Only small folders are copied: the paths of
+    /// others are in the list of its mounts.
+    Copy,
     /// It may read.
     Read,
     /// It may read and write.
@@ -69,7 +72,8 @@ pub struct WorkerLimits {
     pub memory: u64,
     /// The most processes and threads.
     pub processes: u64,
-    /// The most processor cores that it uses at a time.
+    /// The most processor cores that it uses at a time, rounded up. A worker that may not use all of them is kept to
+    /// some, and cannot move to others.
     pub cpus: f64,
     /// The most bytes of scratch files.
     pub scratch: u64,
@@ -87,7 +91,8 @@ pub struct StartedWorker {
 
 /// Ends a worker, and tells about it.
 pub trait WorkerControl: Send + Sync {
-    /// Kills the worker and everything that it started. Returns when they are gone.
+    /// Kills the worker and everything that it started. Returns when they are gone, and the rest is known: how it ended
+    /// if it did so by itself before, and all that it printed.
     fn kill(&self);
 
     /// Returns what the worker has used so far.

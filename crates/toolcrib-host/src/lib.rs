@@ -15,5 +15,5 @@ pub use sandbox::{
     BadHost, CommandLimits, Egress, Enforcement, HeldItem, HeldKind, HeldStore, HostRule, Operator,
     OutputPiece, OutputStore, OutputTee, OutputTeeReader, Profile, Protection, Resolver, Sandbox,
     SandboxFinding, SandboxRules, SavedCommand, SharedSandbox, TaskEnd, TaskListener, TaskOwner,
-    changed_since,
+    WorkerSandbox, changed_since,
 };

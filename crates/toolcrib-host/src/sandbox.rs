@@ -38,6 +38,9 @@ mod supervisor;
 mod sweep;
 mod view;
 mod walk;
+mod worker;
+mod worker_start;
+mod worker_supervisor;
 
 pub use changed_files::changed_since;
 pub use commands::SharedSandbox;
@@ -49,3 +52,4 @@ pub use output_tee::{OutputPiece, OutputTee, OutputTeeReader};
 pub use probe::{Enforcement, SandboxFinding};
 pub use runner::{Protection, Sandbox, TaskListener};
 pub use sweep::{HeldItem, HeldKind, HeldStore};
+pub use worker::WorkerSandbox;

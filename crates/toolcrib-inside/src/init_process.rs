@@ -17,11 +17,12 @@ use rustix::process::{
 
 use crate::descriptor::{CONTROL, PROGRAM};
 use crate::failure::StartFailure;
+use crate::landlock;
+use crate::seccomp::{self, CoreChoice};
 use crate::shield::{Shield, ShieldKind};
 use crate::system::{self, CStringArray, WaitMode};
 use crate::transfer::transferred;
 use crate::wire::{self, Inside, Report, Rlimits, StartStep};
-use crate::{landlock, seccomp};
 
 /// The port that the proxy listens on, inside the sandbox.
 pub const PROXY_PORT: u16 = 3128;
@@ -60,7 +61,10 @@ fn begin(control: BorrowedFd<'_>) -> Result<(Pid, OwnedFd), StartFailure> {
     let listener = plan.has_egress.then(listen).transpose()?;
     landlock::restrict(&plan.writable)
         .map_err(|err| StartFailure::new(StartStep::Landlock, err.to_string()))?;
-    seccomp::restrict().map_err(|err| StartFailure::new(StartStep::Seccomp, err.to_string()))?;
+    let core_choice = keep_to(&plan.cores)
+        .map_err(|err| StartFailure::new(StartStep::Limits, err.to_string()))?;
+    seccomp::restrict(core_choice)
+        .map_err(|err| StartFailure::new(StartStep::Seccomp, err.to_string()))?;
     let own = pidfd_open(getpid(), PidfdFlags::empty())
         .map_err(|err| StartFailure::new(StartStep::Verify, err.to_string()))?;
     let mut attached = vec![own.as_fd()];
@@ -80,7 +84,12 @@ fn begin(control: BorrowedFd<'_>) -> Result<(Pid, OwnedFd), StartFailure> {
         }
         report_failure(control, become_command(&plan));
     });
-    Ok((command.map_err(|err| StartFailure::new(StartStep::Exec, err.to_string()))?, signals))
+    let command = command.map_err(|err| StartFailure::new(StartStep::Exec, err.to_string()))?;
+    // By now the command is another program. If it could not become one, it has said so before.
+    if plan.tells_running {
+        let _ = wire::send(control, &Report::Running, &[]);
+    }
+    Ok((command, signals))
 }
 
 /// Checks that this process has nothing that it should not have.
@@ -186,6 +195,20 @@ fn verify_descriptors() -> Result<(), StartFailure> {
     Ok(())
 }
 
+/// Keeps this process, and everything it starts, to these cores.
+fn keep_to(cores: &[usize]) -> io::Result<CoreChoice> {
+    use rustix::thread::{CpuSet, sched_setaffinity};
+    if cores.is_empty() {
+        return Ok(CoreChoice::Free);
+    }
+    let mut set = CpuSet::new();
+    for core in cores.iter().filter(|core| **core < CpuSet::MAX_CPU) {
+        set.set(*core);
+    }
+    sched_setaffinity(None, &set)?;
+    Ok(CoreChoice::Fixed)
+}
+
 fn listen() -> Result<OwnedFd, StartFailure> {
     TcpListener::bind(("127.0.0.1", PROXY_PORT))
         .map(Into::into)
@@ -225,13 +248,17 @@ fn become_command(plan: &Inside) -> StartFailure {
     StartFailure::from_error(StartStep::Exec, program, &failed)
 }
 
+/// Where programs are searched if the environment has no `PATH`.
+const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
 /// Returns the paths that a program could have: its own, if it is a path, else one in each directory of `PATH`.
 fn candidates(program: &str, environment: &[String]) -> Vec<PathBuf> {
     if program.contains('/') {
         return vec![PathBuf::from(program)];
     }
     let path = environment.iter().find_map(|entry| entry.strip_prefix("PATH="));
-    let folders = path.unwrap_or_default().split(':').filter(|folder| !folder.is_empty());
+    let path = path.unwrap_or(DEFAULT_PATH);
+    let folders = path.split(':').filter(|folder| !folder.is_empty());
     folders.map(|folder| Path::new(folder).join(program)).collect()
 }
 

@@ -102,7 +102,16 @@ impl Launcher {
     }
 
     fn start(&mut self, launch: Launch, handles: Vec<OwnedFd>) {
-        let Ok([control, stdout, stderr]) = <[OwnedFd; 3]>::try_from(handles) else { return };
+        let mut handles = handles.into_iter();
+        let (Some(control), Some(stdout), Some(stderr)) =
+            (handles.next(), handles.next(), handles.next())
+        else {
+            return;
+        };
+        let input = handles.next().filter(|_| launch.has_input);
+        if input.is_none() && launch.has_input {
+            return fail(control.as_fd(), &io::Error::other("the input is missing"));
+        }
         let started = options_file(&launch.options).and_then(|options| {
             let given = [control.as_fd(), options.as_fd(), self.program.as_fd()];
             let pid = system::start(&mut || {
@@ -110,7 +119,8 @@ impl Launcher {
                     let _ = wire::send(control.as_fd(), &failure.into_report(), &[]);
                     return;
                 }
-                let err = self.become_bubblewrap(given, stdout.as_fd(), stderr.as_fd());
+                let streams = (input.as_ref(), stdout.as_fd(), stderr.as_fd());
+                let err = self.become_bubblewrap(given, streams);
                 // By now the control connection has its number inside, if any.
                 fail(system::inherited(CONTROL).as_fd(), &err);
             })?;
@@ -125,19 +135,18 @@ impl Launcher {
         }
     }
 
-    /// Becomes bubblewrap. Returns only if that failed.
+    /// Becomes bubblewrap, with these streams as its input, output and errors. Returns only if that failed.
     fn become_bubblewrap(
         &self,
         given: [BorrowedFd<'_>; 3],
-        stdout: BorrowedFd<'_>,
-        stderr: BorrowedFd<'_>,
+        (input, stdout, stderr): (Option<&OwnedFd>, BorrowedFd<'_>, BorrowedFd<'_>),
     ) -> io::Error {
         let prepared = (|| {
             rustix::process::setsid()?;
             let nothing = fs::File::open("/dev/null")?;
             let [control, options, program] = given;
             let places = [
-                (nothing.as_fd(), 0),
+                (input.map_or(nothing.as_fd(), AsFd::as_fd), 0),
                 (stdout, 1),
                 (stderr, 2),
                 (control, CONTROL),

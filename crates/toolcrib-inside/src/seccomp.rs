@@ -153,14 +153,23 @@ const CALLS_ON_A_PROCESS: &[i64] = &[
 /// The values by which `setpriority` and `ioprio_set` mean all processes of a user.
 const OF_USER: (&[u32], &[u32]) = (&[2], &[3]);
 
+/// Whether a command chooses the processor cores that it uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CoreChoice {
+    /// It does.
+    Free,
+    /// It uses the cores that it was given.
+    Fixed,
+}
+
 /// Applies the filter to this process and to everything it will start.
-pub(crate) fn restrict() -> io::Result<()> {
-    let mut program = FilterProgram::of(&rules()).0;
+pub(crate) fn restrict(cores: CoreChoice) -> io::Result<()> {
+    let mut program = FilterProgram::of(&rules(cores)).0;
     system::filter_calls(&mut program)
 }
 
 /// Returns the rule of each call that is not simply allowed.
-fn rules() -> BTreeMap<u32, SyscallRule> {
+fn rules(cores: CoreChoice) -> BTreeMap<u32, SyscallRule> {
     let always = vec![Check::Always];
     let mut rules = BTreeMap::new();
     let mut add = |call: i64, errno: i32, checks: Vec<Check>| {
@@ -186,6 +195,9 @@ fn rules() -> BTreeMap<u32, SyscallRule> {
     for call in CALLS_ON_A_PROCESS {
         add(*call, libc::EPERM, vec![Check::OneOf(0, FIRST_PROCESS)]);
     }
+    if cores == CoreChoice::Fixed {
+        add(libc::SYS_sched_setaffinity, libc::EPERM, vec![Check::Always]);
+    }
     let (of_user, io_of_user) = OF_USER;
     let of_first = Check::OneOf(1, FIRST_PROCESS);
     add(libc::SYS_setpriority, libc::EPERM, vec![Check::OneOf(0, of_user), of_first.clone()]);
@@ -205,7 +217,7 @@ mod tests {
 
     #[test]
     fn the_filter_does_what_the_rules_say() {
-        let rules = rules();
+        let rules = rules(CoreChoice::Free);
         let program = FilterProgram::of(&rules);
         let refused = |errno: i32| 0x0005_0000 | errno.cast_unsigned();
         let run = |call: i64, arguments: [u32; 6]| {
@@ -264,6 +276,10 @@ mod tests {
         ] {
             assert_eq!(run(call, arguments), expect, "{call} {arguments:?}");
         }
+        let affinity = u32::try_from(libc::SYS_sched_setaffinity).unwrap();
+        assert_eq!(run(libc::SYS_sched_setaffinity, [0; 6]), ALLOWED);
+        let fixed = FilterProgram::of(&super::rules(CoreChoice::Fixed));
+        assert_eq!(fixed.run(FilterProgram::ARCH, affinity, [0; 6]), eperm);
         let read = u32::try_from(libc::SYS_read).unwrap();
         assert_eq!(program.run(FilterProgram::ARCH, read | 0x4000_0000, [0; 6]), KILLED);
         assert_eq!(program.run(0x4000_0003, read, [0; 6]), KILLED, "another architecture");

@@ -2,7 +2,6 @@
 //! and shielded there for each command. All mounts are made by handles: whoever may write can exchange names
 //! between a check and a mount, and cannot exchange handles.
 
-use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -71,27 +70,43 @@ pub(crate) fn stage(setup: &Setup) -> Result<(), MissingMechanism> {
 enum StagedContent {
     /// A mount of it.
     Mounted(OwnedFd),
-    /// The files of a folder by name. An empty folder has no content.
-    Copied(Vec<(OsString, Option<Vec<u8>>)>),
+    /// The files and folders of a folder. What contains others comes before them.
+    Copied(Vec<CopiedEntry>),
+}
+
+/// A file or folder that is copied.
+struct CopiedEntry {
+    /// The path below the folder that is copied as a whole.
+    path: PathBuf,
+    /// The content and the mode of a file.
+    file: Option<(Vec<u8>, u32)>,
 }
 
 /// Reads the files of a folder that is copied.
-fn files_of(staged: &Staged) -> io::Result<Vec<(OsString, Option<Vec<u8>>)>> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(&staged.source)? {
-        let entry = entry?;
-        let content = if entry.file_type()?.is_file() {
-            // A file that another process is just replacing has another name by now.
-            match fs::read(entry.path()) {
-                Err(err) if err.kind() == io::ErrorKind::NotFound => continue,
-                content => Some(content?),
-            }
-        } else {
-            None
-        };
-        files.push((entry.file_name(), content));
+fn files_of(staged: &Staged) -> io::Result<Vec<CopiedEntry>> {
+    let folder = Path::new(&staged.source);
+    let mut entries = Vec::new();
+    let mut open = vec![PathBuf::new()];
+    while let Some(below) = open.pop() {
+        for entry in fs::read_dir(folder.join(&below))? {
+            let entry = entry?;
+            let (path, kind) = (below.join(entry.file_name()), entry.file_type()?);
+            let file = if kind.is_file() {
+                // A file that another process is just replacing has another name by now.
+                match fs::read(entry.path()) {
+                    Err(err) if err.kind() == io::ErrorKind::NotFound => continue,
+                    content => Some((content?, entry.metadata()?.permissions().mode())),
+                }
+            } else if kind.is_dir() {
+                open.push(path.clone());
+                None
+            } else {
+                continue;
+            };
+            entries.push(CopiedEntry { path, file });
+        }
     }
-    Ok(files)
+    Ok(entries)
 }
 
 /// Enters a user namespace of our own, in which we are the same user and may mount.
@@ -171,9 +186,9 @@ fn attach(setup: &Setup, contents: &[StagedContent]) -> io::Result<()> {
             StagedContent::Mounted(clone) => {
                 move_mount(clone, "", CWD, &place, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?;
             }
-            StagedContent::Copied(files) => {
-                for (name, content) in files {
-                    write_copy(&place.join(name), content.as_deref())?;
+            StagedContent::Copied(entries) => {
+                for entry in entries {
+                    write_copy(&place, entry)?;
                 }
             }
         }
@@ -181,13 +196,16 @@ fn attach(setup: &Setup, contents: &[StagedContent]) -> io::Result<()> {
     Ok(())
 }
 
-fn write_copy(path: &Path, content: Option<&[u8]>) -> io::Result<()> {
-    match content {
-        Some(content) => {
-            fs::write(path, content)?;
-            fs::set_permissions(path, fs::Permissions::from_mode(0o644))
+/// Writes a copy that everyone can read, and execute if the owner of the original can.
+fn write_copy(place: &Path, entry: &CopiedEntry) -> io::Result<()> {
+    let path = place.join(&entry.path);
+    match &entry.file {
+        Some((content, mode)) => {
+            fs::write(&path, content)?;
+            let mode = if mode & 0o100 == 0 { 0o644 } else { 0o755 };
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode))
         }
-        None => make_folder(path),
+        None => make_folder(&path),
     }
 }
 

@@ -55,8 +55,8 @@ pub struct Staged {
     pub is_directory: bool,
     /// The owner on disk of what commands write; absent if owners are shown as they are.
     pub owner: Option<User>,
-    /// Whether commands get a copy, so that the list of their mounts does not tell where the original is. A copied
-    /// folder has files and empty folders only.
+    /// Whether commands get a copy, so that the list of their mounts does not tell where the original is. Of a folder,
+    /// files and folders are copied, and nothing else.
     pub is_copied: bool,
 }
 
@@ -74,7 +74,7 @@ pub enum Placed {
     },
 }
 
-/// One command for the launcher. Attached: control, stdout, stderr.
+/// One command or worker for the launcher. Attached: control, stdout, stderr, and stdin if it has input.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Launch {
     /// Bubblewrap's options.
@@ -83,6 +83,8 @@ pub struct Launch {
     pub shields: Vec<Vec<Shield>>,
     /// The roots within other roots, the innermost first.
     pub nested: Vec<Nested>,
+    /// Whether it reads from the attached stdin. Otherwise its input is empty.
+    pub has_input: bool,
 }
 
 /// A root within another one.
@@ -115,8 +117,12 @@ pub struct Inside {
     pub writable: Vec<String>,
     /// The resource limits of the command.
     pub limits: Rlimits,
+    /// The processor cores that the command may use. If empty, it may use all.
+    pub cores: Vec<usize>,
     /// Whether a listener for the proxy is wanted.
     pub has_egress: bool,
+    /// Whether [`Report::Running`] is wanted.
+    pub tells_running: bool,
     /// The canary, to run in the place of a command.
     pub canary: Option<crate::canary::Canary>,
 }
@@ -144,6 +150,8 @@ pub enum Report {
     /// Everything is in force and the command begins. Attached: the pidfd of the first process inside, and the
     /// listener if one was wanted.
     Ready,
+    /// The program was executed. Only if it was asked for.
+    Running,
     /// The command could not be started.
     Failed {
         /// The step that failed.

@@ -44,7 +44,7 @@ pub type Resolver = dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sy
 pub struct Egress {
     hosts: Vec<HostRule>,
     ports: Vec<u16>,
-    resolve: Box<Resolver>,
+    resolve: Arc<Resolver>,
     /// Addresses that count as part of the open internet although they are not.
     local: Vec<IpAddr>,
 }
@@ -55,7 +55,7 @@ impl Egress {
         let resolve = |name: &str, port: u16| {
             std::net::ToSocketAddrs::to_socket_addrs(&(name, port)).map(Iterator::collect)
         };
-        Self { hosts, ports, resolve: Box::new(resolve), local: Vec::new() }
+        Self { hosts, ports, resolve: Arc::new(resolve), local: Vec::new() }
     }
 
     /// Returns the hosts that can be reached, as they are spelt in settings.
@@ -71,7 +71,13 @@ impl Egress {
     /// Returns the proxy with another resolver, and with local addresses that it may connect to. For tests on one
     /// machine: no setting leads here.
     pub fn with_resolver(self, resolve: Box<Resolver>, local: Vec<IpAddr>) -> Self {
-        Self { resolve, local, ..self }
+        Self { resolve: Arc::from(resolve), local, ..self }
+    }
+
+    /// Returns a proxy for other hosts, at the same ports.
+    pub(crate) fn for_hosts(&self, hosts: Vec<HostRule>) -> Self {
+        let (ports, local) = (self.ports.clone(), self.local.clone());
+        Self { hosts, ports, resolve: Arc::clone(&self.resolve), local }
     }
 
     /// Serves one sandbox until the returned value is dropped. `gate` decides about hosts that are not listed. When

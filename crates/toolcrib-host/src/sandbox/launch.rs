@@ -90,19 +90,20 @@ impl LaunchContext {
             let message = format!("commands cannot run in `{shown}`: its name is not UTF-8");
             return Err(ToolError::new(ErrorKind::Unavailable, message).hint("rename the folder"));
         }
-        let bubblewrap = mechanism::find_bubblewrap(self.rules.bubblewrap.as_deref())
-            .map_err(|err| mechanism::missing("bubblewrap", &err.to_string()))?;
-        landlock_version().map_err(|err| mechanism::missing("landlock", &err.to_string()))?;
-        let failed = |err: std::io::Error| {
-            ToolError::new(ErrorKind::Io, format!("the sandbox cannot be prepared: {err}"))
-                .hint("check the state folder; `toolcrib doctor` shows where it is")
-        };
         let roots: Vec<_> =
             self.workspace.roots.iter().map(|root| (root.path(), root.handle())).collect();
         let view =
             SandboxView::new(&self.rules, &self.operator, &roots, &self.folder, self.programs())
-                .map_err(failed)?;
-        let staged = view.staged().map_err(failed)?;
+                .map_err(|err| not_prepared(&err))?;
+        self.start_launcher(view)
+    }
+
+    /// Starts a launcher of what sees this view.
+    pub(super) fn start_launcher(&self, view: SandboxView) -> Result<ReadyLauncher, ToolError> {
+        let bubblewrap = mechanism::find_bubblewrap(self.rules.bubblewrap.as_deref())
+            .map_err(|err| mechanism::missing("bubblewrap", &err.to_string()))?;
+        landlock_version().map_err(|err| mechanism::missing("landlock", &err.to_string()))?;
+        let staged = view.staged().map_err(|err| not_prepared(&err))?;
         let setup = Setup { bubblewrap: bubblewrap.display().to_string(), user: view.user, staged };
         let spawner =
             Spawner::start(&setup).map_err(|no| mechanism::missing(&no.mechanism, &no.why))?;
@@ -159,9 +160,10 @@ impl LaunchContext {
             options: launcher.view.options(access),
             shields: shields.iter().map(|shields| shields.to_vec()).collect(),
             nested: launcher.view.nested().map_err(failed)?,
+            has_input: false,
         };
         let ends = [control_there.as_fd(), stdout_there.as_fd(), stderr_there.as_fd()];
-        let sent = launcher.spawner.launch(&launch, ends);
+        let sent = launcher.spawner.launch(&launch, &ends);
         sent.map_err(|err| failed(err).with("launcher", "gone"))?;
         let pipes = Pipes { control, stdout, stderr };
         Ok(Launched { pipes, guards, launcher: Arc::clone(launcher) })
@@ -241,7 +243,9 @@ impl LaunchContext {
                 file_size: limits.file_size,
                 open_files: limits.open_files,
             },
+            cores: Vec::new(),
             has_egress,
+            tells_running: false,
             canary,
         }
     }
@@ -259,6 +263,12 @@ impl LaunchContext {
         let path = real_path(handle.as_fd());
         Ok(path.map_or_else(|| ".".to_owned(), |path| path.display().to_string()))
     }
+}
+
+/// Returns the error for a sandbox whose files could not be prepared.
+pub(super) fn not_prepared(err: &std::io::Error) -> ToolError {
+    ToolError::new(ErrorKind::Io, format!("the sandbox cannot be prepared: {err}"))
+        .hint("check the state folder; `toolcrib doctor` shows where it is")
 }
 
 fn too_long(err: &std::io::Error) -> ToolError {

@@ -34,11 +34,19 @@ impl LaunchContext {
         Ok(fresh)
     }
 
+    /// Fails unless the self-test has passed on this machine as it is now. Runs it if it has not.
+    pub(super) fn require_any_self_test(&self) -> Result<(), ToolError> {
+        if self.has_passed_self_test() { Ok(()) } else { self.launcher().map(drop) }
+    }
+
+    fn has_passed_self_test(&self) -> bool {
+        let now = self.self_test_key();
+        fs::read_to_string(self.folder.self_test()).is_ok_and(|then| then == now)
+    }
+
     /// Fails unless the canary failed to get out on this machine as it is now, in this run or in an earlier one.
     fn require_self_test(&self, launcher: &Arc<ReadyLauncher>) -> Result<(), ToolError> {
-        let passed = self.folder.self_test();
-        let now = self.self_test_key();
-        if fs::read_to_string(&passed).is_ok_and(|then| then == now) {
+        if self.has_passed_self_test() {
             return Ok(());
         }
         let reached = self.run_canary(launcher)?;
@@ -49,7 +57,7 @@ impl LaunchContext {
             );
             return Err(missing("self-test", &why).with("reached", reached));
         }
-        let _ = fs::write(&passed, now);
+        let _ = fs::write(self.folder.self_test(), self.self_test_key());
         Ok(())
     }
 

@@ -85,9 +85,10 @@ impl Spawner {
         }
     }
 
-    /// Asks the launcher to start a command. `ends` are the far ends of control, stdout and stderr.
-    pub(crate) fn launch(&self, launch: &Launch, ends: [BorrowedFd<'_>; 3]) -> io::Result<()> {
-        wire::send(self.socket.as_fd(), launch, &ends)
+    /// Asks the launcher to start a command or worker. `ends` are the far ends of control, stdout and stderr, and of
+    /// stdin if it has input.
+    pub(crate) fn launch(&self, launch: &Launch, ends: &[BorrowedFd<'_>]) -> io::Result<()> {
+        wire::send(self.socket.as_fd(), launch, ends)
     }
 }
 

@@ -37,6 +37,11 @@ impl SandboxFolder {
         self.0.join("etc")
     }
 
+    /// The `/etc` that workers see.
+    pub(crate) fn worker_etc(&self) -> PathBuf {
+        self.0.join("worker-etc")
+    }
+
     /// The caches that commands share.
     pub(crate) fn caches(&self) -> PathBuf {
         self.0.join("caches")

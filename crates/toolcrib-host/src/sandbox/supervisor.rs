@@ -263,6 +263,7 @@ impl<'a> Supervisor<'a> {
         match report {
             Report::Started => self.processes.handles.extend(handles),
             Report::Ready => self.handle_ready(handles),
+            Report::Running => {}
             Report::Failed { step, why, errno } => {
                 self.outcome.failed = Some(end_notes::not_started(step, &why, errno));
             }
@@ -322,12 +323,7 @@ impl<'a> Supervisor<'a> {
         if now < self.schedule.next_check {
             return;
         }
-        self.schedule.next_check = now
-            + match now.duration_since(self.schedule.started) {
-                age if age < YOUNG_UNTIL => CHECK_YOUNG,
-                age if age < OLD_FROM => CHECK_GROWN,
-                _ => CHECK_OLD,
-            };
+        self.schedule.next_check = now + check_pause(now.duration_since(self.schedule.started));
         if let Some(path) = self.guards.iter().find_map(Guard::broken) {
             let shown = path.display();
             self.outcome.notes.push(format!(
@@ -440,8 +436,17 @@ impl<'a> Supervisor<'a> {
     }
 }
 
+/// Returns how long to wait between two checks of the limits of what is this old.
+pub(super) fn check_pause(age: Duration) -> Duration {
+    match age {
+        age if age < YOUNG_UNTIL => CHECK_YOUNG,
+        age if age < OLD_FROM => CHECK_GROWN,
+        _ => CHECK_OLD,
+    }
+}
+
 /// Returns the process that a pidfd stands for, by its number in this process's namespace.
-fn pid_of(handle: &OwnedFd) -> Option<Pid> {
+pub(super) fn pid_of(handle: &OwnedFd) -> Option<Pid> {
     use std::os::fd::AsRawFd;
     let path = format!("/proc/self/fdinfo/{}", handle.as_fd().as_raw_fd());
     let text = std::fs::read_to_string(path).ok()?;

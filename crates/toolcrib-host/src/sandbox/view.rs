@@ -4,10 +4,9 @@
 use std::fs;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{FileType, Mode, OFlags};
 
 use super::config::{Operator, Profile, SandboxRules};
 use super::etc_folder;
@@ -18,6 +17,23 @@ use toolcrib_inside::{Shield, ShieldKind, staged_place};
 
 /// The home of commands if the operator has none that could be shown.
 const FALLBACK_HOME: &str = "/home/toolcrib";
+
+/// Scratch space that everything in a sandbox has.
+const TEMPORARY: &str = "/tmp";
+const SHARED_MEMORY: &str = "/dev/shm";
+
+/// How many bytes the shared memory holds at most.
+const MOST_SHARED_MEMORY: u64 = 64 << 20;
+
+/// A file or folder that a worker sees.
+pub(crate) struct SeenFolder {
+    pub(crate) handle: OwnedFd,
+    pub(crate) source: PathBuf,
+    pub(crate) target: PathBuf,
+    pub(crate) access: Access,
+    /// Whether it is a copy of the source, so that the list of mounts does not tell where that is.
+    pub(crate) is_copied: bool,
+}
 
 /// A mount of something outside the system's folders.
 struct BindMount {
@@ -30,13 +46,13 @@ struct BindMount {
     is_copied: bool,
 }
 
-/// What every command of a workspace sees.
+/// What every command of a workspace sees, or every worker of one kind.
 pub(crate) struct SandboxView {
     binds: Vec<BindMount>,
     roots: usize,
     system: Vec<String>,
-    scratch: u64,
-    pub(crate) home: PathBuf,
+    /// The folders of scratch space, and how many bytes each holds.
+    scratch: (Vec<PathBuf>, u64),
     pub(crate) user: Option<User>,
     pub(crate) environment: Vec<String>,
 }
@@ -67,35 +83,65 @@ impl SandboxView {
             binds: Vec::new(),
             roots: roots.len(),
             system: system(),
-            scratch: rules.limits.scratch,
-            home,
+            scratch: (vec![PathBuf::from(TEMPORARY), home.clone()], rules.limits.scratch),
             user,
             environment: Vec::new(),
         };
         for (path, handle) in roots {
             view.add_root(path, *handle)?;
         }
-        let etc = folder.etc();
-        let mounted = etc_folder::prepare(&etc, &view.home)?;
-        view.add(&etc, Path::new("/etc"), Access::ReadOnly)?;
-        // A mount would tell commands, in the list of their mounts, where our state folder is.
-        if let Some(bind) = view.binds.last_mut() {
-            bind.is_copied = true;
-        }
-        for source in mounted {
-            view.add(&source, &source, Access::ReadOnly)?;
-        }
+        view.add_etc(&folder.etc(), &home)?;
         for path in programs.toolchains() {
             view.add(path, path, Access::ReadOnly)?;
         }
         for name in &rules.caches {
             let source = folder.caches().join(name.replace('/', "%"));
             fs::create_dir_all(&source)?;
-            let target = view.home.join(name);
+            let target = home.join(name);
             view.add(&source, &target, Access::Writable)?;
         }
-        view.environment = environment(operator, &view.home, programs);
+        view.environment = environment(operator, &home, programs);
         Ok(view)
+    }
+
+    /// Opens everything that a worker is to see: the system, these folders, and scratch space of this many bytes.
+    /// There is no workspace and no home.
+    pub(crate) fn for_worker(
+        rules: &SandboxRules,
+        folder: &SandboxFolder,
+        folders: Vec<SeenFolder>,
+        scratch: u64,
+    ) -> io::Result<Self> {
+        let is_root = rustix::process::geteuid().is_root();
+        let mut view = Self {
+            binds: Vec::new(),
+            roots: 0,
+            system: system(),
+            // A file system of no size would have no limit.
+            scratch: (vec![PathBuf::from(TEMPORARY)], scratch.max(1)),
+            user: match (is_root, rules.profile) {
+                (true, Profile::Strict) => Some(commands_user(&[], rules.user)?),
+                _ => None,
+            },
+            environment: Vec::new(),
+        };
+        view.add_etc(&folder.worker_etc(), Path::new(TEMPORARY))?;
+        for seen in folders {
+            view.add_open(seen)?;
+        }
+        Ok(view)
+    }
+
+    fn add_etc(&mut self, etc: &Path, home: &Path) -> io::Result<()> {
+        let mounted = etc_folder::prepare(etc, home)?;
+        let (source, target) = (etc.to_owned(), PathBuf::from("/etc"));
+        let (handle, access) = (open(etc)?, Access::ReadOnly);
+        // A mount would tell commands, in the list of their mounts, where our state folder is.
+        self.add_open(SeenFolder { handle, source, target, access, is_copied: true })?;
+        for source in mounted {
+            self.add(&source, &source, Access::ReadOnly)?;
+        }
+        Ok(())
     }
 
     fn add_root(&mut self, path: &Path, handle: BorrowedFd<'_>) -> io::Result<()> {
@@ -114,18 +160,23 @@ impl SandboxView {
     }
 
     fn add(&mut self, source: &Path, target: &Path, access: Access) -> io::Result<()> {
-        let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let handle = rustix::fs::open(source, flags, Mode::empty())?;
-        let meta = fs::metadata(source)?;
-        let owner = User { uid: meta.uid(), gid: meta.gid() };
+        let handle = open(source)?;
+        let (source, target) = (source.to_owned(), target.to_owned());
+        self.add_open(SeenFolder { handle, source, target, access, is_copied: false })
+    }
+
+    fn add_open(&mut self, seen: SeenFolder) -> io::Result<()> {
+        let SeenFolder { handle, source, target, access, is_copied } = seen;
+        let meta = rustix::fs::fstat(&handle)?;
+        let owner = User { uid: meta.st_uid, gid: meta.st_gid };
         self.binds.push(BindMount {
             handle,
-            source: source.to_owned(),
-            target: target.to_owned(),
-            is_directory: meta.is_dir(),
+            source,
+            target,
+            is_directory: FileType::from_raw_mode(meta.st_mode) == FileType::Directory,
             access,
             owner: if access == Access::Writable { self.mapped(owner) } else { None },
-            is_copied: false,
+            is_copied,
         });
         Ok(())
     }
@@ -157,9 +208,8 @@ impl SandboxView {
             .iter()
             .filter(|bind| bind.access == Access::Writable)
             .map(|bind| &bind.target);
-        let scratch = [Path::new("/tmp"), Path::new("/dev/shm"), &self.home];
-        let all = binds.map(PathBuf::as_path).chain(scratch);
-        all.map(|path| path.display().to_string()).collect()
+        let all = binds.chain(&self.scratch.0).map(|path| path.display().to_string());
+        all.chain([SHARED_MEMORY.to_owned()]).collect()
     }
 
     /// Returns bubblewrap's options for one command. Shields, and roots within roots, are already mounted in the
@@ -208,12 +258,15 @@ impl SandboxView {
         is_wanted: impl Fn(usize) -> bool,
     ) -> Vec<String> {
         let mut options = Options(self.system.clone());
-        let scratch = self.scratch.to_string();
-        let home = self.home.display().to_string();
+        let (folders, scratch) = &self.scratch;
+        let shared = MOST_SHARED_MEMORY.min(*scratch).to_string();
         options.add(["--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev"]);
-        options.add(["--size", "67108864", "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]);
-        options.add(["--size", &scratch, "--tmpfs", "/tmp", "--symlink", "/tmp", "/var/tmp"]);
-        options.add(["--size", &scratch, "--tmpfs", &home, "--dir", "/run"]);
+        options.add(["--size", &shared, "--tmpfs", SHARED_MEMORY, "--remount-ro", "/dev"]);
+        for folder in folders {
+            let (size, folder) = (scratch.to_string(), folder.display().to_string());
+            options.add(["--size", &size, "--tmpfs", &folder]);
+        }
+        options.add(["--symlink", TEMPORARY, "/var/tmp", "--dir", "/run"]);
         // The workspace comes last, over whatever else is at its place.
         let (roots, others) = self.binds.split_at(self.roots);
         for (number, bind) in others.iter().enumerate() {
@@ -238,6 +291,11 @@ impl SandboxView {
         options.add(["--remount-ro", "/"]);
         options.0
     }
+}
+
+fn open(path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    Ok(rustix::fs::open(path, flags, Mode::empty())?)
 }
 
 /// Options of bubblewrap, word by word.

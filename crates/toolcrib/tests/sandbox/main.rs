@@ -37,3 +37,5 @@ mod tasks;
 mod toolchains;
 mod traffic;
 mod undo;
+mod worker_place;
+mod workers;

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -62,12 +63,23 @@ pub(crate) fn place(hosts: &[&str], ports: Vec<u16>) -> Place {
 /// The same, with so many bytes that may pass.
 pub(crate) fn place_for(hosts: &[&str], ports: Vec<u16>, most_bytes: u64) -> Place {
     let folder = tempfile::tempdir().unwrap();
-    let work = folder.path().join("work");
+    let sandbox = Arc::new(sandbox_in(folder.path(), hosts, ports, most_bytes));
+    Place { _folder: folder, sandbox: sandbox.commands_for(TaskOwner::nobody()) }
+}
+
+/// The same sandbox in a folder, whose workspace is the folder `work` there.
+pub(crate) fn sandbox_in(
+    folder: &Path,
+    hosts: &[&str],
+    ports: Vec<u16>,
+    most_bytes: u64,
+) -> Sandbox {
+    let work = folder.join("work");
     std::fs::create_dir(&work).unwrap();
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
     let rules = FileRules { hardlinks: Hardlinks::Refuse, protected: Vec::new(), undo_bytes: 0 };
     let roots = vec![Root::open(&work).unwrap()];
-    let state = StateFolder::open(&folder.path().join("undo")).unwrap();
+    let state = StateFolder::open(&folder.join("undo")).unwrap();
     let journal = Arc::new(Journal::new(&state));
     let snapshots = Arc::new(SnapshotStore::new(&state, Arc::clone(&journal)));
     let undo = UndoStore { snapshots, journal };
@@ -115,10 +127,8 @@ pub(crate) fn place_for(hosts: &[&str], ports: Vec<u16>, most_bytes: u64) -> Pla
     };
     let egress =
         Egress::new(hosts, ports).with_resolver(Box::new(resolve), vec![[127, 0, 0, 1].into()]);
-    let sandbox =
-        Sandbox::new(rules, Operator::default(), Arc::new(workspace), clock, folder.path());
-    let sandbox = Arc::new(sandbox.unwrap().with_egress(egress)).commands_for(TaskOwner::nobody());
-    Place { _folder: folder, sandbox }
+    let sandbox = Sandbox::new(rules, Operator::default(), Arc::new(workspace), clock, folder);
+    sandbox.unwrap().with_egress(egress)
 }
 
 impl Place {
