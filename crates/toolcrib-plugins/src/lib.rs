@@ -1,1 +1,5 @@
 //! Tools from other authors: proposed, reviewed, loaded while Toolcrib runs, and confined.
+
+pub mod permissions;
+pub mod plugin_declaration;
+pub mod plugin_error;
