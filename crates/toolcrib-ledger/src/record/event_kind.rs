@@ -97,7 +97,7 @@ spelled_enum! {
     Cleared "cleared",
     /// A tool was put into quarantine.
     Quarantined "quarantined",
-    /// A pending approval was answered with yes.
+    /// A pending approval, or a proposed plugin, was answered with yes.
     Approved "approved",
     /// A pending approval was answered with no.
     Denied "denied",
@@ -115,8 +115,22 @@ spelled_enum! {
     Discarded "discarded",
     /// Settings or rules changed, and hold from here on.
     Changed "changed",
-    /// Settings or rules changed and have errors. The old ones hold.
+    /// Settings or rules changed and have errors, and the old ones hold; or a proposed plugin was answered with no.
     Rejected "rejected",
+    /// Someone proposed a plugin.
+    Proposed "proposed",
+    /// Nobody answered a proposed plugin in time.
+    Expired "expired",
+    /// A plugin was found in the tools folder, and runs from here on.
+    Loaded "loaded",
+    /// A person went back to an earlier version of a plugin.
+    RolledBack "rolled_back",
+    /// A person switched a plugin off.
+    Disabled "disabled",
+    /// A person switched a plugin on again.
+    Enabled "enabled",
+    /// A plugin was found in the tools folder that nobody has approved.
+    Waiting "waiting",
 }
 
 spelled_enum! {
@@ -140,6 +154,8 @@ spelled_enum! {
     Settings "settings",
     /// Something that a command left behind and that is held.
     Held "held",
+    /// A tool from another author.
+    Plugin "plugin",
 }
 
 #[cfg(test)]
