@@ -1,5 +1,23 @@
 //! Tools from other authors: proposed, reviewed, loaded while Toolcrib runs, and confined.
 
+pub mod activation;
+pub mod examination;
+pub mod lifecycle;
+#[cfg(test)]
+mod lifecycle_fixture;
 pub mod permissions;
 pub mod plugin_declaration;
 pub mod plugin_error;
+pub mod plugin_source;
+pub mod plugin_store;
+mod private_file;
+pub mod proposal_store;
+pub mod propose;
+pub mod reload;
+pub mod review;
+pub mod tool_proposal;
+pub mod tool_state;
+mod tools_folder;
+pub mod version_approval;
+pub mod version_hash;
+pub mod version_store;

@@ -42,6 +42,8 @@ pub enum PluginErrorKind {
     NotFound,
     /// The proposal was answered, or its time is over.
     Closed,
+    /// What would be approved is not what was shown.
+    Changed,
     /// The one who answers is the one who proposed.
     OwnProposal,
     /// Nobody has approved this version.
@@ -54,7 +56,7 @@ pub enum PluginErrorKind {
 
 impl PluginErrorKind {
     /// Every kind, for tests that hold over all of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::BadName,
         Self::NameTaken,
         Self::BadManifest,
@@ -66,6 +68,7 @@ impl PluginErrorKind {
         Self::AlreadyPending,
         Self::NotFound,
         Self::Closed,
+        Self::Changed,
         Self::OwnProposal,
         Self::NotApproved,
         Self::Busy,
@@ -86,6 +89,7 @@ impl PluginErrorKind {
             Self::AlreadyPending => "already_pending",
             Self::NotFound => "proposal_not_found",
             Self::Closed => "proposal_closed",
+            Self::Changed => "changed_since_shown",
             Self::OwnProposal => "own_proposal",
             Self::NotApproved => "not_approved",
             Self::Busy => "busy",
@@ -106,7 +110,7 @@ impl PluginErrorKind {
             Self::TooLarge => ErrorKind::TooLarge,
             Self::AlreadyPending => ErrorKind::Exists,
             Self::NotFound => ErrorKind::NotFound,
-            Self::Closed => ErrorKind::Changed,
+            Self::Closed | Self::Changed => ErrorKind::Changed,
             Self::OwnProposal | Self::NotApproved => ErrorKind::Refused,
             Self::Busy => ErrorKind::Unavailable,
             Self::Store => ErrorKind::Io,

@@ -1,0 +1,144 @@
+//! The examination of a proposed plugin: what can be checked without a person is checked before one is asked.
+
+use serde_json::Value;
+use toolcrib_core::canonical;
+
+use crate::permissions::Permissions;
+use crate::plugin_declaration::PluginDeclaration;
+use crate::plugin_error::{PluginError, PluginErrorKind};
+use crate::plugin_source::PluginSource;
+use crate::tool_proposal::ExampleResult;
+
+/// The longest message of an example that is kept, in characters.
+const MAX_MESSAGE_CHARS: usize = 500;
+
+/// Runs code that nobody has approved, where it can do no harm.
+pub trait Examiner: Send + Sync {
+    /// Loads a module and returns what it exports.
+    fn describe(&self, source: &str) -> Result<PluginDeclaration, PluginError>;
+
+    /// Runs an example and returns its result.
+    fn run_example(
+        &self,
+        source: &str,
+        declaration: &PluginDeclaration,
+        args: &Value,
+    ) -> Result<Value, PluginError>;
+}
+
+/// Checks what a plugin declares, without running it.
+pub trait StaticChecks: Send + Sync {
+    /// Fails if a name has not the form of a tool's name, is reserved, is that of a tool that is no plugin, or looks
+    /// like one of those or of `others`, which are the names of the other plugins.
+    fn check_name(&self, name: &str, others: &[String]) -> Result<(), PluginError>;
+
+    /// Fails if a JSON Schema has faults, or is over a limit.
+    fn check_schema(&self, schema: &Value) -> Result<(), PluginError>;
+}
+
+/// What refuses a proposal: all faults that were found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProposalFaults(pub Vec<PluginError>);
+
+/// What the examination of a plugin needs.
+pub(crate) struct Examination<'a> {
+    pub(crate) examiner: &'a dyn Examiner,
+    pub(crate) checks: &'a dyn StaticChecks,
+    /// The most that the operator allows.
+    pub(crate) max: &'a Permissions,
+    /// The names of the other plugins.
+    pub(crate) others: &'a [String],
+}
+
+impl Examination<'_> {
+    /// Loads a module, and checks that it is the tool `name` and may be one.
+    pub(crate) fn describe(
+        &self,
+        name: &str,
+        source: &PluginSource,
+    ) -> Result<PluginDeclaration, ProposalFaults> {
+        let declaration = self.examiner.describe(source.code())?;
+        let faults = self.faults(name, &declaration);
+        if faults.is_empty() { Ok(declaration) } else { Err(ProposalFaults(faults)) }
+    }
+
+    /// Returns everything that is wrong with a declaration.
+    pub(crate) fn faults(&self, name: &str, declaration: &PluginDeclaration) -> Vec<PluginError> {
+        let mut faults = Vec::new();
+        if declaration.name != name {
+            let declared = toolcrib_core::escape::line(&declaration.name).into_owned();
+            let message = format!("the module's name is `{declared}`, and not `{name}`");
+            faults.push(
+                PluginError::new(PluginErrorKind::BadName, message)
+                    .hint("use the same name in both places"),
+            );
+        }
+        faults.extend(self.checks.check_name(name, self.others).err());
+        let schemas = [("parameters", Some(&declaration.parameters))];
+        let schemas = schemas.into_iter().chain([("output", declaration.output.as_ref())]);
+        for (part, schema) in schemas {
+            let checked = schema.map_or(Ok(()), |schema| self.checks.check_schema(schema));
+            faults.extend(
+                checked.err().map(|err| PluginError {
+                    message: format!("`{part}`: {}", err.message),
+                    ..err
+                }),
+            );
+        }
+        faults.extend(self.check_permissions(declaration).err());
+        faults
+    }
+
+    /// Fails if a plugin asks for more than the operator allows.
+    pub(crate) fn check_permissions(
+        &self,
+        declaration: &PluginDeclaration,
+    ) -> Result<(), PluginError> {
+        let beyond = declaration.permissions.beyond(self.max);
+        if beyond.is_empty() {
+            return Ok(());
+        }
+        let asked: Vec<String> = beyond
+            .iter()
+            .map(|it| format!("{} `{}`", it.list, toolcrib_core::escape::line(&it.entry)))
+            .collect();
+        let message = format!("the plugin asks for more than is allowed: {}", asked.join(", "));
+        Err(PluginError::new(PluginErrorKind::TooManyPermissions, message)
+            .hint("ask for less, or let the operator widen the `plugins.` settings"))
+    }
+
+    /// Runs the declared examples. One that fails refuses nothing: the person who reviews is told.
+    pub(crate) fn run_examples(
+        &self,
+        source: &PluginSource,
+        declaration: &PluginDeclaration,
+    ) -> Vec<ExampleResult> {
+        let run = |example: &crate::plugin_declaration::PluginExample| {
+            let ran = self.examiner.run_example(source.code(), declaration, &example.args);
+            let message = match (ran, &example.reply) {
+                (Err(err), _) => Some(err.message),
+                (Ok(reply), Some(expected))
+                    if canonical::text(&reply) != canonical::text(expected) =>
+                {
+                    Some(format!("it returned {}", canonical::text(&reply)))
+                }
+                (Ok(_), _) => None,
+            };
+            let message = message.map(|text| text.chars().take(MAX_MESSAGE_CHARS).collect());
+            ExampleResult { about: example.about.clone(), is_ok: message.is_none(), message }
+        };
+        declaration.examples.iter().map(run).collect()
+    }
+}
+
+impl From<PluginError> for ProposalFaults {
+    fn from(err: PluginError) -> Self {
+        Self(vec![err])
+    }
+}
+
+impl From<std::io::Error> for ProposalFaults {
+    fn from(err: std::io::Error) -> Self {
+        PluginError::from(err).into()
+    }
+}
