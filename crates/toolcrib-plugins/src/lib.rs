@@ -2,9 +2,15 @@
 
 pub mod activation;
 pub mod examination;
+pub mod host_uses;
 pub mod lifecycle;
 #[cfg(test)]
 mod lifecycle_fixture;
+mod module_clock;
+mod module_ctx;
+mod module_engine;
+mod module_error;
+pub mod module_worker;
 pub mod permissions;
 pub mod plugin_declaration;
 pub mod plugin_error;
@@ -21,3 +27,4 @@ mod tools_folder;
 pub mod version_approval;
 pub mod version_hash;
 pub mod version_store;
+mod worker_line;
