@@ -1,0 +1,171 @@
+//! A module as a tool: its arguments and its result are checked against the declared schemas, and a worker runs it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use toolcrib_core::calling_client::MessageLevel;
+use toolcrib_core::tool::ReplyFuture;
+use toolcrib_core::{Cancel, Ctx, Declared, Limits, LoadedTool, Permit, Plan, Prepared, ToolError};
+
+use crate::host_uses::{HostUses, NoUses, UseKind};
+use crate::live_worker::{ModuleCode, ModuleTask};
+use crate::permissions::Permissions;
+use crate::plugin_declaration::PluginDeclaration;
+use crate::plugin_error::PluginError;
+use crate::schema_check::CheckedSchema;
+use crate::worker_line::{Console, ConsoleLevel};
+use crate::worker_pool::{ModuleReply, TaskTime, WorkerPool};
+
+/// The time after its deadline in which a module's worker is killed.
+const KILL_RESERVE: Duration = Duration::from_millis(400);
+
+/// A version of a module, as a tool.
+pub struct ModuleTool {
+    version: String,
+    code: Arc<ModuleCode>,
+    declaration: PluginDeclaration,
+    parameters: CheckedSchema,
+    output: Option<CheckedSchema>,
+    pool: Arc<WorkerPool>,
+}
+
+impl ModuleTool {
+    /// Makes a tool of a version that was described before. None of the module's code runs here.
+    pub fn new(
+        version: impl Into<String>,
+        source: Arc<str>,
+        declaration: PluginDeclaration,
+        pool: Arc<WorkerPool>,
+    ) -> Result<Arc<Self>, PluginError> {
+        let parameters = CheckedSchema::new(declaration.parameters.clone())?;
+        let output = declaration.output.clone().map(CheckedSchema::new).transpose()?;
+        let code = Arc::new(ModuleCode { file: format!("{}.mjs", declaration.name), source });
+        pool.join(&code);
+        let version = version.into();
+        Ok(Arc::new(Self { version, code, declaration, parameters, output, pool }))
+    }
+
+    /// Runs one call and checks its result. Blocks until the call is over.
+    pub fn run(
+        &self,
+        args: &Value,
+        limits: Limits,
+        cancel: &Cancel,
+        host: &dyn HostUses,
+    ) -> Result<Value, ToolError> {
+        self.reply(args, limits, cancel, host).map(|reply| reply.result)
+    }
+
+    fn reply(
+        &self,
+        args: &Value,
+        limits: Limits,
+        cancel: &Cancel,
+        host: &dyn HostUses,
+    ) -> Result<ModuleReply, ToolError> {
+        let uses = uses_of(&self.declaration.permissions);
+        let task = ModuleTask {
+            args,
+            result_bytes: limits.output_bytes,
+            uses: &uses,
+            most_uses: self.pool.most_uses(),
+            host,
+        };
+        let time = TaskTime { time: Duration::from_millis(limits.deadline_ms), cancel };
+        let reply = self.pool.call(&self.code, &task, time)?;
+        if let Some(output) = &self.output {
+            output.check_result(&reply.result)?;
+        }
+        Ok(reply)
+    }
+}
+
+impl Drop for ModuleTool {
+    fn drop(&mut self) {
+        self.pool.leave(&self.code);
+    }
+}
+
+impl LoadedTool for ModuleTool {
+    fn declaration(&self) -> Declared<'_> {
+        let PluginDeclaration { name, description, tier, permissions, .. } = &self.declaration;
+        Declared {
+            name,
+            summary: description,
+            tier: *tier,
+            effect: permissions.effect(),
+            limits: Limits::DEFAULT,
+        }
+    }
+
+    fn schema(&self) -> Value {
+        self.parameters.value().clone()
+    }
+
+    fn reply_schema(&self) -> Value {
+        self.output.as_ref().map_or(Value::Null, |output| output.value().clone())
+    }
+
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn parse(self: Arc<Self>, args: &Value) -> Result<Box<dyn Prepared>, ToolError> {
+        self.parameters.check_args(args)?;
+        Ok(Box::new(PreparedModule { tool: self, args: args.clone() }))
+    }
+
+    fn reserve(&self) -> Duration {
+        KILL_RESERVE
+    }
+}
+
+/// A call of a module. It keeps its version, whatever is loaded meanwhile.
+struct PreparedModule {
+    tool: Arc<ModuleTool>,
+    args: Value,
+}
+
+impl Prepared for PreparedModule {
+    fn check(&self, _: &Ctx) -> Result<Plan, ToolError> {
+        Ok(Plan::default())
+    }
+
+    fn run(self: Box<Self>, _: Permit, ctx: Ctx) -> ReplyFuture {
+        Box::pin(async move {
+            let reply = self.tool.reply(&self.args, ctx.limits, &ctx.cancel, &NoUses)?;
+            tell_console(&ctx, &reply.console).await;
+            Ok(reply.result)
+        })
+    }
+}
+
+/// Tells the client what the module printed. A client that does not want to know is no reason to fail.
+async fn tell_console(ctx: &Ctx, console: &Console) {
+    for (level, text) in &console.messages {
+        let level = match level {
+            ConsoleLevel::Debug => MessageLevel::Debug,
+            ConsoleLevel::Log | ConsoleLevel::Info => MessageLevel::Info,
+            ConsoleLevel::Warn => MessageLevel::Warning,
+            ConsoleLevel::Error => MessageLevel::Error,
+        };
+        let _ = ctx.client.log(level, text.clone()).await;
+    }
+    if console.is_cut {
+        let note = "the module printed more than is kept".to_owned();
+        let _ = ctx.client.log(MessageLevel::Info, note).await;
+    }
+}
+
+/// Returns the functions of `ctx` that a module with these permissions has.
+fn uses_of(permissions: &Permissions) -> Vec<UseKind> {
+    let Permissions { read, write, hosts, tools, secrets: _ } = permissions;
+    let kinds = [
+        (UseKind::Read, read),
+        (UseKind::Write, write),
+        (UseKind::Call, tools),
+        (UseKind::Fetch, hosts),
+    ];
+    kinds.into_iter().filter(|(_, list)| !list.is_empty()).map(|(kind, _)| kind).collect()
+}

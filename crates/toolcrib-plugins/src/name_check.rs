@@ -1,0 +1,137 @@
+//! Names of plugins: their form, and that none is another tool's or looks like one.
+
+use toolcrib_core::{Shelf, escape};
+
+use crate::plugin_error::{PluginError, PluginErrorKind};
+
+/// The catalogue of the plugins themselves.
+pub const PLUGIN_CATALOGUE: &str = "plugins";
+
+/// The longest name.
+const MAX_NAME_BYTES: usize = 40;
+
+/// Names that would let a reader take a plugin for a part of the system or of Toolcrib.
+const RESERVED_NAMES: [&str; 20] = [
+    "shell",
+    "bash",
+    "sh",
+    "zsh",
+    "exec",
+    "execute",
+    "eval",
+    "sudo",
+    "su",
+    "root",
+    "system",
+    "admin",
+    "toolcrib",
+    "mcp",
+    "find_tools",
+    "use_tool",
+    "propose_tool",
+    "approve",
+    "policy",
+    "plugins",
+];
+
+/// Fails if a plugin cannot have this name. A further version of a plugin has the name of the plugin.
+pub fn check(name: &str, shelf: &Shelf) -> Result<(), PluginError> {
+    let own_skeleton = skeleton(name);
+    if !has_form(name) {
+        let message = format!("`{}` cannot be the name of a tool", escape::line(name));
+        return Err(PluginError::new(PluginErrorKind::BadName, message).hint(
+            "use 1 to 40 lower-case letters, digits and single underscores, and begin with a letter",
+        ));
+    }
+    let reserved = RESERVED_NAMES.iter().copied().chain(shelf.catalogues().map(|it| it.name));
+    for other in reserved {
+        if skeleton(other) == own_skeleton {
+            return Err(taken(name, other, "a reserved name"));
+        }
+    }
+    for shelved in shelf.tools() {
+        let other = shelved.full_name();
+        let is_earlier_version =
+            other.catalogue() == Some(PLUGIN_CATALOGUE) && other.tool() == name;
+        if !is_earlier_version && skeleton(other.tool()) == own_skeleton {
+            return Err(taken(name, other.as_str(), "another tool"));
+        }
+    }
+    Ok(())
+}
+
+fn taken(name: &str, other: &str, what: &str) -> PluginError {
+    let bare = other.rsplit_once('/').map_or(other, |(_, bare)| bare);
+    let relation = if bare == name { "is the name of" } else { "looks like" };
+    let message = format!("`{name}` {relation} `{other}`, which is {what}");
+    PluginError::new(PluginErrorKind::NameTaken, message).hint("choose another name")
+}
+
+fn has_form(name: &str) -> bool {
+    let is_fine = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    name.len() <= MAX_NAME_BYTES
+        && name.starts_with(|first: char| first.is_ascii_lowercase())
+        && name.bytes().all(is_fine)
+        && !name.contains("__")
+        && !name.ends_with('_')
+}
+
+/// Returns what two names have in common if a reader can take one for the other.
+fn skeleton(name: &str) -> String {
+    let folded: String = name
+        .chars()
+        .flat_map(char::to_lowercase)
+        .filter(|c| !matches!(c, '_' | '-'))
+        .map(|c| match c {
+            '0' => 'o',
+            '1' | 'i' => 'l',
+            '5' => 's',
+            other => other,
+        })
+        .collect();
+    folded.replace("rn", "m").replace("vv", "w")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn no_tools() -> Shelf {
+        Shelf::from(&[])
+    }
+
+    #[test]
+    fn a_name_has_a_form() {
+        for good in ["a", "analyze_logs", "x2", &"a".repeat(40)] {
+            check(good, &no_tools()).unwrap_or_else(|err| panic!("{good}: {err}"));
+        }
+        for bad in [
+            "",
+            "2x",
+            "_a",
+            "a_",
+            "a__b",
+            "Hello",
+            "a-b",
+            "a/b",
+            "a b",
+            "naïve",
+            "shеll",
+            &"a".repeat(41),
+        ] {
+            let err = check(bad, &no_tools()).expect_err(bad);
+            assert_eq!(err.kind, PluginErrorKind::BadName, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_not_reserved_and_looks_like_no_reserved_one() {
+        for bad in ["shell", "she11", "shel1", "s_hell", "too1crib", "adrnin", "ba5h", "5ystem"] {
+            let Err(err) = check(bad, &no_tools()) else { panic!("{bad}") };
+            let form = !has_form(bad);
+            let expected = if form { PluginErrorKind::BadName } else { PluginErrorKind::NameTaken };
+            assert_eq!(err.kind, expected, "{bad}");
+        }
+        check("shellfish", &no_tools()).unwrap();
+    }
+}
