@@ -57,13 +57,8 @@ pub(crate) enum WorkerFault {
     Cancelled,
     /// It said something that no worker of ours says.
     Misbehaved(&'static str),
-    /// It ended.
-    Ended {
-        /// Whether its module had used `ctx` in this task.
-        has_used: bool,
-        /// How it ended, if that is known.
-        end: Option<WorkerEnd>,
-    },
+    /// It ended, in this way if that is known.
+    Ended(Option<WorkerEnd>),
 }
 
 /// A worker that runs. It is killed when it is dropped.
@@ -75,7 +70,6 @@ pub(crate) struct LiveWorker {
     /// How many tasks it was given, which is also the id of the latest.
     tasks: u64,
     is_ready: bool,
-    /// Whether the module has used `ctx` in the latest task.
     has_used: bool,
 }
 
@@ -109,6 +103,11 @@ impl LiveWorker {
     /// Returns how many tasks it was given.
     pub(crate) fn tasks(&self) -> u64 {
         self.tasks
+    }
+
+    /// Whether its module has used `ctx` in the latest task, and so may have changed something.
+    pub(crate) fn has_used(&self) -> bool {
+        self.has_used
     }
 
     /// Returns the most memory that it has used.

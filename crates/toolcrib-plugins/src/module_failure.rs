@@ -123,7 +123,7 @@ impl RunFacts<'_> {
                     .with("reason", "worker_misbehaved")
                     .hint("the worker was replaced; if it happens again, disable the plugin")
             }
-            WorkerFault::Ended { end, .. } => self.error_of_worker_end(*end),
+            WorkerFault::Ended(end) => self.error_of_worker_end(*end),
         }
     }
 

@@ -226,8 +226,9 @@ impl WorkerPool {
         self.replace_spare(&taken);
         let is_used = taken.idle.worker.tasks() > 0;
         let mut ended = taken.idle.worker.call(code, task, until, time.cancel);
-        // A worker that went away while it was idle has done nothing for this call.
-        if is_used && matches!(ended, Err(WorkerFault::Ended { has_used: false, .. })) {
+        // A worker that went away or misbehaved after its last call has done nothing for this one.
+        let is_stale = matches!(ended, Err(WorkerFault::Ended(_) | WorkerFault::Misbehaved(_)));
+        if is_used && is_stale && !taken.idle.worker.has_used() {
             drop(taken);
             taken = self.take(code, until, time.cancel)?;
             ended = taken.idle.worker.call(code, task, until, time.cancel);
@@ -319,7 +320,8 @@ impl WorkerPool {
             if has_waited && left.is_zero() {
                 return Err(no_worker(ErrorKind::Timeout, "and the time of the call is over"));
             }
-            match self.state().seat_for(code, &self.limits)? {
+            let seat = self.state().seat_for(code, &self.limits)?;
+            match seat {
                 Seat::Worker(idle) => {
                     let mut taken = TakenWorker { idle, seat: TakenSeat(self) };
                     if taken.idle.worker.is_fit() {
