@@ -240,7 +240,7 @@ impl LiveWorker {
             PipeEnd::TimeOver => WorkerFault::Silent,
             PipeEnd::Cancelled => WorkerFault::Cancelled,
             PipeEnd::TooLong => WorkerFault::Misbehaved("its answer is too long"),
-            PipeEnd::Closed => WorkerFault::Ended { has_used: self.has_used, end: self.end_soon() },
+            PipeEnd::Closed => WorkerFault::Ended(self.end_soon()),
         }
     }
 

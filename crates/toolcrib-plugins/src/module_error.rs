@@ -31,6 +31,9 @@ impl RunPlace<'_> {
             }
             CaughtError::Error(error) => EndKind::Threw(plain("Error", &error.to_string())),
             CaughtError::Exception(exception) => self.end_of_exception(ctx, &exception),
+            CaughtError::Value(value) if value.is_null() => {
+                EndKind::Limit(EngineLimit::MemoryOrNull)
+            }
             CaughtError::Value(value) => {
                 let text = printed(ctx, &value);
                 // A getter of the value may have used the time up.

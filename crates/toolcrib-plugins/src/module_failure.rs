@@ -72,6 +72,14 @@ impl RunFacts<'_> {
                 format!("{file} used more than {} bytes of memory", self.limits.memory),
                 "let the module work on smaller parts, or raise `plugins.memory_bytes`",
             ),
+            EngineLimit::MemoryOrNull => (
+                "memory",
+                format!(
+                    "{file} threw `null`, which is also how it ends when its {} bytes of memory are used up",
+                    self.limits.memory
+                ),
+                "let the module work on smaller parts and throw errors, or raise `plugins.memory_bytes`",
+            ),
             EngineLimit::Stack => (
                 "stack",
                 format!("{file} used more than {} bytes of stack", self.limits.stack),

@@ -187,6 +187,8 @@ pub(crate) enum EngineLimit {
     Time,
     /// The memory.
     Memory,
+    /// The memory, unless the module threw `null`: the engine does so too if it has no memory left for an error.
+    MemoryOrNull,
     /// The stack.
     Stack,
     /// The size of the result.

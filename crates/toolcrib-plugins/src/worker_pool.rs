@@ -475,7 +475,10 @@ fn leaves_worker_clean(how: &EndKind) -> bool {
     match how {
         EndKind::Done(_) | EndKind::Threw(_) | EndKind::BadExport(_) => true,
         EndKind::Limit(limit) => match limit {
-            EngineLimit::Time | EngineLimit::Memory | EngineLimit::Stack => false,
+            EngineLimit::Time
+            | EngineLimit::Memory
+            | EngineLimit::MemoryOrNull
+            | EngineLimit::Stack => false,
             EngineLimit::Result | EngineLimit::Depth | EngineLimit::NeverSettles => true,
         },
     }

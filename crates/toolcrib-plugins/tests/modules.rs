@@ -207,7 +207,7 @@ fn a_module_that_is_no_tool_is_told_with_its_place() {
 fn what_a_module_does_wrong_is_told_and_the_next_call_works() {
     let bench = Bench::new();
     for (body, kind, message) in [
-        ("null.x", ErrorKind::Failed, "t.mjs:1:50: TypeError: cannot read property 'x' of null"),
+        ("null.x", ErrorKind::Failed, "t.mjs:1:43: TypeError: cannot read property 'x' of null"),
         ("throw 'words'", ErrorKind::Failed, "t.mjs: the module threw `words`"),
         ("const a = []; for (;;) a.push(new Array(1000).fill(1))", ErrorKind::Failed, "memory"),
         ("const f = () => f() + 1; return f()", ErrorKind::Failed, "stack"),

@@ -135,7 +135,6 @@ fn errors_have_the_place_in_the_module() {
 fn anything_can_be_thrown() {
     for (what, message) in [
         ("'words'", "words"),
-        ("null", "null"),
         ("undefined", "undefined"),
         ("{a: 1}", r#"{"a":1}"#),
         ("Symbol('s')", "[a value that cannot be printed]"),
@@ -145,6 +144,8 @@ fn anything_can_be_thrown() {
         let found = thrown(&format!("export async function execute() {{ throw {what}; }}"));
         assert_eq!(found.message, message, "{what}");
     }
+    let null = "export async function execute() { throw null }";
+    assert_eq!(limit(20_000, null), EngineLimit::MemoryOrNull);
     let long = thrown("export async function execute() { throw new Error('x'.repeat(1e6)); }");
     assert!(long.message.len() < 3000 && long.stack.len() < 5000, "{}", long.message.len());
 }
