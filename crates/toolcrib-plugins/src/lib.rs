@@ -21,6 +21,7 @@ pub mod plugin_declaration;
 pub mod plugin_error;
 pub mod plugin_source;
 pub mod plugin_store;
+mod pool_bell;
 mod private_file;
 pub mod proposal_store;
 pub mod propose;

@@ -14,7 +14,7 @@ use crate::host_uses::{HostUses, UseError, UseKind};
 use crate::line_pipe::{LinePipe, PipeEnd, PipeWait};
 use crate::module_ctx::MAX_USE_BYTES;
 use crate::worker_line::{
-    CallEnd, EngineLimits, FromWorker, ModuleCall, ModuleLoad, ModuleUse, PROTOCOL, ToWorker,
+    EngineLimits, FromWorker, ModuleCall, ModuleEnd, ModuleLoad, ModuleUse, PROTOCOL, ToWorker,
     UseAnswer, UseOutcome,
 };
 
@@ -127,7 +127,7 @@ impl LiveWorker {
         code: &Arc<ModuleCode>,
         time: Duration,
         cancel: &Cancel,
-    ) -> Result<Result<Box<RawValue>, CallEnd>, WorkerFault> {
+    ) -> Result<Result<Box<RawValue>, ModuleEnd>, WorkerFault> {
         let id = self.tasks + 1;
         let until = Instant::now() + time;
         let wait = PipeWait { until: until + KILL_AFTER, cancel };
@@ -149,7 +149,7 @@ impl LiveWorker {
         task: &ModuleTask<'_>,
         until: Instant,
         cancel: &Cancel,
-    ) -> Result<CallEnd, WorkerFault> {
+    ) -> Result<ModuleEnd, WorkerFault> {
         let id = self.tasks + 1;
         let args = to_raw_value(task.args)
             .map_err(|_| WorkerFault::Misbehaved("its arguments could not be written"))?;

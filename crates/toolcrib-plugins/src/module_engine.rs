@@ -18,7 +18,7 @@ use crate::module_ctx::{
     ConsoleTape, EngineTask, ModuleHost, UseScope, console_object, ctx_object,
 };
 use crate::module_error::RunPlace;
-use crate::worker_line::{CallEnd, EndKind, EngineLimit, FromWorker, ModuleCall, ModuleLoad};
+use crate::worker_line::{EndKind, EngineLimit, FromWorker, ModuleCall, ModuleEnd, ModuleLoad};
 
 /// The exports of a module that are data.
 const DATA_EXPORTS: [&str; 7] =
@@ -65,7 +65,7 @@ pub(crate) fn run_once(load: &ModuleLoad, host: &Rc<dyn ModuleHost>) -> AfterRun
     let Ok((runtime, context)) = made else {
         let Some(task) = host.next_task() else { return AfterRun::NoTask };
         let how = EndKind::Limit(EngineLimit::Memory);
-        host.finish(FromWorker::End(CallEnd { id: task_id(&task), how, console: tape.take() }));
+        host.finish(FromWorker::End(ModuleEnd { id: task_id(&task), how, console: tape.take() }));
         return AfterRun::GoOn;
     };
     // Only now, because a context that cannot get memory while it is made is half made.
@@ -131,7 +131,7 @@ impl<'js> EngineRun<'_, 'js> {
                 }
             }
         };
-        FromWorker::End(CallEnd { id, how, console: tape.take() })
+        FromWorker::End(ModuleEnd { id, how, console: tape.take() })
     }
 
     /// Runs the top level, and returns the exports that are data.

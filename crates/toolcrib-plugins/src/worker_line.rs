@@ -88,7 +88,7 @@ pub(crate) enum FromWorker {
     /// The module uses a function of `ctx`. The worker waits for the answer.
     Use(ModuleUse),
     /// The call ended. There is one end for each call.
-    End(CallEnd),
+    End(ModuleEnd),
 }
 
 /// A use of a function of `ctx`.
@@ -106,7 +106,7 @@ pub(crate) struct ModuleUse {
 
 /// How a call ended, and what the module printed.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct CallEnd {
+pub(crate) struct ModuleEnd {
     /// The id of the call.
     pub(crate) id: u64,
     /// How it ended.

@@ -2,8 +2,8 @@
 
 use std::future::Future;
 use std::pin::pin;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Wake, Waker};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -14,7 +14,8 @@ use crate::live_worker::{LiveWorker, ModuleCode, ModuleTask, WorkerFault};
 use crate::module_failure::{RunFacts, plugin_error};
 use crate::plugin_declaration::PluginDeclaration;
 use crate::plugin_error::{PluginError, PluginErrorKind};
-use crate::worker_line::{CallEnd, Console, EndKind, EngineLimit, EngineLimits};
+use crate::pool_bell::PoolBell;
+use crate::worker_line::{Console, EndKind, EngineLimit, EngineLimits, ModuleEnd};
 
 /// The longest source of a module, in bytes.
 pub const MAX_SOURCE_BYTES: usize = 1 << 20;
@@ -86,37 +87,6 @@ struct IdleWorker {
     worker: LiveWorker,
     /// Its memory after its first check.
     first_memory: Option<u64>,
-}
-
-/// Rings when a worker comes back, or when a call that waits was cancelled.
-#[derive(Default)]
-struct PoolBell {
-    lock: Mutex<u64>,
-    rung: Condvar,
-}
-
-impl Wake for PoolBell {
-    fn wake(self: Arc<Self>) {
-        self.ring();
-    }
-}
-
-impl PoolBell {
-    fn count(&self) -> u64 {
-        *self.lock.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn ring(&self) {
-        *self.lock.lock().unwrap_or_else(PoisonError::into_inner) += 1;
-        self.rung.notify_all();
-    }
-
-    /// Waits until the bell has rung since it had been rung `count` times.
-    fn wait(&self, count: u64, time: Duration) {
-        let lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.rung.wait_timeout_while(lock, time, |now| *now == count);
-        drop(waited.unwrap_or_else(PoisonError::into_inner));
-    }
 }
 
 /// How long a call may wait and run.
@@ -233,7 +203,7 @@ impl WorkerPool {
             taken = self.take(code, until, time.cancel)?;
             ended = taken.idle.worker.call(code, task, until, time.cancel);
         }
-        let CallEnd { how, console, .. } = match ended {
+        let ModuleEnd { how, console, .. } = match ended {
             Ok(end) => end,
             Err(fault) => {
                 drop(taken);
@@ -333,7 +303,7 @@ impl WorkerPool {
                     return self.start();
                 }
                 Seat::Full => {
-                    let _waiting = WaitingCall::begin(self)?;
+                    let _waiting = QueuedCall::begin(self)?;
                     self.changed.wait(count, left);
                     has_waited = true;
                 }
@@ -444,9 +414,9 @@ impl Drop for TakenSeat<'_> {
 }
 
 /// A call that waits for a worker.
-struct WaitingCall<'a>(&'a WorkerPool);
+struct QueuedCall<'a>(&'a WorkerPool);
 
-impl<'a> WaitingCall<'a> {
+impl<'a> QueuedCall<'a> {
     fn begin(pool: &'a WorkerPool) -> Result<Self, ToolError> {
         let mut state = pool.state();
         if state.waiting >= pool.limits.workers * QUEUE_PER_WORKER {
@@ -457,7 +427,7 @@ impl<'a> WaitingCall<'a> {
     }
 }
 
-impl Drop for WaitingCall<'_> {
+impl Drop for QueuedCall<'_> {
     fn drop(&mut self) {
         self.0.state().waiting -= 1;
     }

@@ -14,12 +14,12 @@ const LIMITS: EngineLimits = EngineLimits { memory: 32 << 20, stack: 256 << 10, 
 
 /// Gives an engine one task, and keeps what it tells. A use of `call` succeeds with its own arguments, others fail.
 #[derive(Default)]
-struct OneTask {
+struct OneEngineTask {
     task: RefCell<Option<EngineTask>>,
     told: RefCell<Vec<FromWorker>>,
 }
 
-impl ModuleHost for OneTask {
+impl ModuleHost for OneEngineTask {
     fn next_task(&self) -> Option<EngineTask> {
         self.task.take()
     }
@@ -43,7 +43,8 @@ impl ModuleHost for OneTask {
 fn told(source: &str, task: EngineTask) -> FromWorker {
     let load =
         ModuleLoad { file: "tool.mjs".to_owned(), source: source.to_owned(), limits: LIMITS };
-    let host = Rc::new(OneTask { task: RefCell::new(Some(task)), ..OneTask::default() });
+    let host =
+        Rc::new(OneEngineTask { task: RefCell::new(Some(task)), ..OneEngineTask::default() });
     let seen: Rc<dyn ModuleHost> = Rc::clone(&host) as Rc<dyn ModuleHost>;
     assert_eq!(run_once(&load, &seen), AfterRun::GoOn);
     let mut told = host.told.take();
@@ -56,7 +57,7 @@ fn end_within(time_ms: u64, source: &str, args: Json) -> (EndKind, Console) {
     let args = to_raw_value(&args).unwrap();
     let call = ModuleCall { id: 7, args, time_ms, result: 1000, uses };
     match told(source, EngineTask::Call(call)) {
-        FromWorker::End(CallEnd { id: 7, how, console }) => (how, console),
+        FromWorker::End(ModuleEnd { id: 7, how, console }) => (how, console),
         other => panic!("{other:?}"),
     }
 }
@@ -332,7 +333,7 @@ fn exports_are_described_as_data() {
             "`execute` must be a function, and is missing",
         ),
     ] {
-        let FromWorker::End(CallEnd { id: 3, how: EndKind::BadExport(found), .. }) =
+        let FromWorker::End(ModuleEnd { id: 3, how: EndKind::BadExport(found), .. }) =
             describe(&good.replace(change.0, change.1))
         else {
             panic!("{change:?}")
@@ -340,13 +341,13 @@ fn exports_are_described_as_data() {
         assert_eq!(found, message);
     }
     let getter = good.replace("{type: 'object'}", "{get type() { throw new Error('sly') }}");
-    let FromWorker::End(CallEnd { how: EndKind::Threw(thrown), .. }) = describe(&getter) else {
+    let FromWorker::End(ModuleEnd { how: EndKind::Threw(thrown), .. }) = describe(&getter) else {
         panic!()
     };
     assert_eq!((thrown.message.as_str(), thrown.place.map(|it| it.0)), ("sly", Some(1)));
     let huge = good.replace("'b'", "'b'.repeat(1e6)");
     assert!(matches!(
         describe(&huge),
-        FromWorker::End(CallEnd { how: EndKind::Limit(EngineLimit::Result), .. })
+        FromWorker::End(ModuleEnd { how: EndKind::Limit(EngineLimit::Result), .. })
     ));
 }
