@@ -134,7 +134,7 @@ impl Prepared for PreparedModule {
 
     fn run(self: Box<Self>, _: Permit, ctx: Ctx) -> ReplyFuture {
         Box::pin(async move {
-            let reply = self.tool.reply(&self.args, ctx.limits, &ctx.cancel, &NoUses)?;
+            let reply = self.tool.reply(&self.args, ctx.terms.limits, &ctx.cancel, &NoUses)?;
             tell_console(&ctx, &reply.console).await;
             Ok(reply.result)
         })

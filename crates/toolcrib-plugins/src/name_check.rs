@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     fn no_tools() -> Shelf {
-        Shelf::from(&[])
+        Shelf::from([].as_slice())
     }
 
     #[test]
