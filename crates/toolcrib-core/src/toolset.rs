@@ -152,9 +152,7 @@ impl Toolset {
             .filter(|offer| offer.catalogue.name == choice || offer.name == *choice)
             .cloned()
             .collect();
-        let is_catalogue = self.shelf.catalogues().any(|catalogue| catalogue.name == choice);
-        // A catalogue whose tools come later has none yet.
-        if chosen.is_empty() && !is_catalogue {
+        if chosen.is_empty() && !self.may_come(&choice.into()) {
             let names = self.offers.iter().map(|offer| offer.name.as_str());
             let known = self.shelf.catalogues().map(|catalogue| catalogue.name);
             let near = nearest(choice, known.chain(names), 3);
@@ -170,9 +168,20 @@ impl Toolset {
         Ok(chosen)
     }
 
+    /// Whether a name is that of a catalogue without compiled tools, or of a tool in it. Such a tool may come later.
+    fn may_come(&self, name: &ToolName) -> bool {
+        let catalogue = name.catalogue().unwrap_or(name.as_str());
+        self.shelf.catalogues().any(|it| it.name == catalogue && it.tools.is_empty())
+    }
+
     /// Narrows the limits of each offer, and withdraws the offers for which `keep` returns false.
     pub fn adjust(&mut self, keep: impl Fn(&mut Offer) -> bool) {
         self.offers.retain_mut(|offer| keep(offer));
+    }
+
+    /// Returns every tool there is, offered or not.
+    pub fn shelf(&self) -> &Shelf {
+        &self.shelf
     }
 
     /// Returns the offered tools.

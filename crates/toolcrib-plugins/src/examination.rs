@@ -14,8 +14,8 @@ const MAX_MESSAGE_CHARS: usize = 500;
 
 /// Runs code that nobody has approved, where it can do no harm.
 pub trait Examiner: Send + Sync {
-    /// Loads a module and returns what it exports.
-    fn describe(&self, source: &str) -> Result<PluginDeclaration, PluginError>;
+    /// Loads a module and returns what it exports. Errors have places in `file`.
+    fn describe(&self, file: &str, source: &str) -> Result<PluginDeclaration, PluginError>;
 
     /// Runs an example and returns its result.
     fn run_example(
@@ -57,7 +57,7 @@ impl Examination<'_> {
         name: &str,
         source: &PluginSource,
     ) -> Result<PluginDeclaration, ProposalFaults> {
-        let declaration = self.examiner.describe(source.code())?;
+        let declaration = self.examiner.describe(&format!("{name}.mjs"), source.code())?;
         let faults = self.faults(name, &declaration);
         if faults.is_empty() { Ok(declaration) } else { Err(ProposalFaults(faults)) }
     }

@@ -3,6 +3,7 @@
 pub mod activation;
 pub mod examination;
 pub mod host_uses;
+mod inner_uses;
 pub mod lifecycle;
 #[cfg(test)]
 mod lifecycle_fixture;
@@ -36,3 +37,5 @@ pub mod version_hash;
 pub mod version_store;
 mod worker_line;
 pub mod worker_pool;
+
+pub use plugin_error::{PluginError, PluginErrorKind};

@@ -186,7 +186,7 @@ impl Recorder for Notes {
 }
 
 impl Examiner for ToyExaminer {
-    fn describe(&self, source: &str) -> Result<PluginDeclaration, PluginError> {
+    fn describe(&self, _: &str, source: &str) -> Result<PluginDeclaration, PluginError> {
         let exports: Value = serde_json::from_str(source).map_err(|err| {
             let place = (err.line() as u32, err.column() as u32);
             PluginError::new(PluginErrorKind::BadModule, err.to_string()).at(Some(place))

@@ -137,6 +137,16 @@ impl<'js> EngineRun<'_, 'js> {
     /// Runs the top level, and returns the exports that are data.
     fn describe(&self, module: Module<'js, Declared>) -> Result<Box<RawValue>, EndKind> {
         let module = self.evaluate(module)?;
+        let mut missing: Vec<String> = Vec::new();
+        for name in NEEDED_EXPORTS {
+            if self.export(&module, name)?.is_undefined() {
+                missing.push(format!("`{name}`"));
+            }
+        }
+        if !missing.is_empty() {
+            let missing = missing.join(" and ");
+            return Err(EndKind::BadExport(format!("the module does not export {missing}")));
+        }
         let exported = self.export(&module, "execute")?;
         if !exported.is_function() {
             return Err(EndKind::BadExport(format!(
@@ -148,9 +158,6 @@ impl<'js> EngineRun<'_, 'js> {
         for name in DATA_EXPORTS {
             let value = self.export(&module, name)?;
             if value.is_undefined() {
-                if NEEDED_EXPORTS.contains(&name) {
-                    return Err(EndKind::BadExport(format!("the module does not export `{name}`")));
-                }
                 continue;
             }
             let text = self.json_of(&value, MAX_EXPORT_BYTES)?.ok_or_else(|| {

@@ -8,7 +8,8 @@ use toolcrib_core::calling_client::MessageLevel;
 use toolcrib_core::tool::ReplyFuture;
 use toolcrib_core::{Cancel, Ctx, Declared, Limits, LoadedTool, Permit, Plan, Prepared, ToolError};
 
-use crate::host_uses::{HostUses, NoUses, UseKind};
+use crate::host_uses::{HostUses, UseKind};
+use crate::inner_uses::InnerUses;
 use crate::live_worker::{ModuleCode, ModuleTask};
 use crate::permissions::Permissions;
 use crate::plugin_declaration::PluginDeclaration;
@@ -134,7 +135,9 @@ impl Prepared for PreparedModule {
 
     fn run(self: Box<Self>, _: Permit, ctx: Ctx) -> ReplyFuture {
         Box::pin(async move {
-            let reply = self.tool.reply(&self.args, ctx.terms.limits, &ctx.cancel, &NoUses)?;
+            let uses = InnerUses::new(&self.tool.declaration.permissions, &ctx);
+            let reply = self.tool.reply(&self.args, ctx.terms.limits, &ctx.cancel, &uses)?;
+            drop(uses);
             tell_console(&ctx, &reply.console).await;
             Ok(reply.result)
         })

@@ -2,10 +2,8 @@
 
 use toolcrib_core::{Shelf, escape};
 
+use crate::lifecycle::PLUGINS_CATALOGUE;
 use crate::plugin_error::{PluginError, PluginErrorKind};
-
-/// The catalogue of the plugins themselves.
-pub const PLUGIN_CATALOGUE: &str = "plugins";
 
 /// The longest name.
 const MAX_NAME_BYTES: usize = 40;
@@ -34,8 +32,9 @@ const RESERVED_NAMES: [&str; 20] = [
     "plugins",
 ];
 
-/// Fails if a plugin cannot have this name. A further version of a plugin has the name of the plugin.
-pub fn check(name: &str, shelf: &Shelf) -> Result<(), PluginError> {
+/// Fails if a plugin cannot have this name. `others` are the names of other plugins. A further version of a plugin has
+/// the name of the plugin.
+pub fn check(name: &str, shelf: &Shelf, others: &[String]) -> Result<(), PluginError> {
     let own_skeleton = skeleton(name);
     if !has_form(name) {
         let message = format!("`{}` cannot be the name of a tool", escape::line(name));
@@ -52,9 +51,14 @@ pub fn check(name: &str, shelf: &Shelf) -> Result<(), PluginError> {
     for shelved in shelf.tools() {
         let other = shelved.full_name();
         let is_earlier_version =
-            other.catalogue() == Some(PLUGIN_CATALOGUE) && other.tool() == name;
+            other.catalogue() == Some(PLUGINS_CATALOGUE) && other.tool() == name;
         if !is_earlier_version && skeleton(other.tool()) == own_skeleton {
             return Err(taken(name, other.as_str(), "another tool"));
+        }
+    }
+    for other in others {
+        if skeleton(other) == own_skeleton {
+            return Err(taken(name, other, "another plugin"));
         }
     }
     Ok(())
@@ -103,7 +107,7 @@ mod tests {
     #[test]
     fn a_name_has_a_form() {
         for good in ["a", "analyze_logs", "x2", &"a".repeat(40)] {
-            check(good, &no_tools()).unwrap_or_else(|err| panic!("{good}: {err}"));
+            check(good, &no_tools(), &[]).unwrap_or_else(|err| panic!("{good}: {err}"));
         }
         for bad in [
             "",
@@ -119,7 +123,7 @@ mod tests {
             "shеll",
             &"a".repeat(41),
         ] {
-            let err = check(bad, &no_tools()).expect_err(bad);
+            let err = check(bad, &no_tools(), &[]).expect_err(bad);
             assert_eq!(err.kind, PluginErrorKind::BadName, "{bad}");
         }
     }
@@ -127,11 +131,11 @@ mod tests {
     #[test]
     fn a_name_is_not_reserved_and_looks_like_no_reserved_one() {
         for bad in ["shell", "she11", "shel1", "s_hell", "too1crib", "adrnin", "ba5h", "5ystem"] {
-            let Err(err) = check(bad, &no_tools()) else { panic!("{bad}") };
+            let Err(err) = check(bad, &no_tools(), &[]) else { panic!("{bad}") };
             let form = !has_form(bad);
             let expected = if form { PluginErrorKind::BadName } else { PluginErrorKind::NameTaken };
             assert_eq!(err.kind, expected, "{bad}");
         }
-        check("shellfish", &no_tools()).unwrap();
+        check("shellfish", &no_tools(), &[]).unwrap();
     }
 }

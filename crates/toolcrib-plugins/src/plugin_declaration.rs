@@ -64,7 +64,7 @@ impl PluginDeclaration {
         let parameters = match exports.get("parameters") {
             Some(schema @ Value::Object(_)) => schema.clone(),
             other => {
-                faults.push(fault("parameters", "a JSON Schema as an object", other));
+                faults.push(unfit("parameters", "a JSON Schema as an object", other));
                 Value::Null
             }
         };
@@ -72,14 +72,14 @@ impl PluginDeclaration {
             None | Some(Value::Null) => None,
             Some(schema @ Value::Object(_)) => Some(schema.clone()),
             other => {
-                faults.push(fault("output", "a JSON Schema as an object", other));
+                faults.push(unfit("output", "a JSON Schema as an object", other));
                 None
             }
         };
         let declared_tier = match exports.get("securityTier") {
             None | Some(Value::Null) => None,
             Some(number) => number.as_u64().and_then(tier_of).or_else(|| {
-                faults.push(fault("securityTier", "a whole number from 0 to 4", Some(number)));
+                faults.push(unfit("securityTier", "a whole number from 0 to 4", Some(number)));
                 None
             }),
         };
@@ -103,7 +103,7 @@ fn text(exports: &Map<String, Value>, name: &str, faults: &mut Vec<String>) -> S
     match exports.get(name) {
         Some(Value::String(text)) if !text.trim().is_empty() => text.clone(),
         other => {
-            faults.push(fault(name, "a text that is not empty", other));
+            faults.push(unfit(name, "a text that is not empty", other));
             String::new()
         }
     }
@@ -124,7 +124,7 @@ fn part<T: Default + de::DeserializeOwned>(
     })
 }
 
-fn fault(name: &str, expected: &str, found: Option<&Value>) -> String {
+fn unfit(name: &str, expected: &str, found: Option<&Value>) -> String {
     let found = match found {
         None => return format!("`{name}` is missing; it must be {expected}"),
         Some(Value::Null) => "null",

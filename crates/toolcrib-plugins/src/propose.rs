@@ -6,10 +6,11 @@ use toolcrib_core::{Caller, counted};
 
 use crate::examination::ProposalFaults;
 use crate::lifecycle::{Lifecycle, require_short};
+use crate::plugin_declaration::PluginDeclaration;
 use crate::plugin_error::{PluginError, PluginErrorKind};
 use crate::plugin_source::PluginSource;
 use crate::proposal_store::{MAX_PENDING, MAX_PENDING_OF_ONE, PendingCounts};
-use crate::tool_proposal::{ProposalId, ToolProposal};
+use crate::tool_proposal::{ExampleResult, ProposalId, ToolProposal};
 use crate::tool_state::check_form;
 use crate::tools_folder;
 use crate::version_hash::VersionHash;
@@ -27,6 +28,17 @@ pub struct NewTool {
     pub reasoning: String,
 }
 
+/// A tool that was examined and has no faults.
+#[derive(Clone, Debug)]
+pub struct Examined {
+    /// The module.
+    pub source: PluginSource,
+    /// What it declares.
+    pub declaration: PluginDeclaration,
+    /// What its examples did. A failed one is no fault: whoever answers the proposal sees it.
+    pub examples: Vec<ExampleResult>,
+}
+
 impl Lifecycle {
     /// Examines a tool, and adds it to the proposals that wait. This takes as long as the tool's examples do.
     pub fn propose(&self, new: NewTool, by: &Caller) -> Result<ToolProposal, ProposalFaults> {
@@ -34,13 +46,9 @@ impl Lifecycle {
         check_form(&name)?;
         require_short("description", &description)?;
         require_short("reasoning", &reasoning)?;
-        let source = PluginSource::of_module(code)?;
         // Looked at before the examination, which is slow, and again when nobody else can change anything.
         self.require_room(&name, by)?;
-        let others = self.other_names(&name)?;
-        let examination = self.examination(&others);
-        let declaration = examination.describe(&name, &source)?;
-        let examples = examination.run_examples(&source, &declaration);
+        let Examined { source, declaration, examples } = self.examine(&name, code)?;
         let _lock = self.begin(&name)?;
         self.require_room(&name, by)?;
         // Somebody may have proposed a name meanwhile that looks like this one.
@@ -71,6 +79,17 @@ impl Lifecycle {
         }
         noted?;
         Ok(proposal)
+    }
+
+    /// Examines a tool and runs its examples, as a proposal does, and keeps nothing.
+    pub fn examine(&self, name: &str, code: String) -> Result<Examined, ProposalFaults> {
+        check_form(name)?;
+        let source = PluginSource::of_module(code)?;
+        let others = self.other_names(name)?;
+        let examination = self.examination(&others);
+        let declaration = examination.describe(name, &source)?;
+        let examples = examination.run_examples(&source, &declaration);
+        Ok(Examined { source, declaration, examples })
     }
 
     /// Proposes a module that lies in the tools folder and waits there.

@@ -42,7 +42,7 @@ pub enum FoundState {
 }
 
 /// A module that was read, and what it is if it is not known.
-struct Candidate {
+struct ModuleCandidate {
     file: ScannedFile,
     /// The version that the module would be. Nothing if its tool had the same code before.
     unknown: Option<Result<SavedVersion, PluginError>>,
@@ -55,7 +55,8 @@ impl Lifecycle {
         self.expire()?;
         let files = tools_folder::scan(&self.rules.tools_folder)?;
         // Modules that are not known are loaded before the lock is taken: that is slow, and they are not trusted.
-        let candidates: Vec<Candidate> = files.into_iter().map(|it| self.candidate(it)).collect();
+        let candidates: Vec<ModuleCandidate> =
+            files.into_iter().map(|it| self.candidate(it)).collect();
         Ok(candidates.into_iter().map(|candidate| self.take_up(candidate, by)).collect())
     }
 
@@ -81,7 +82,7 @@ impl Lifecycle {
         Ok(self.save_and_activate(&version, ActivationKind::Written, by)?)
     }
 
-    fn candidate(&self, file: ScannedFile) -> Candidate {
+    fn candidate(&self, file: ScannedFile) -> ModuleCandidate {
         let unknown = file.source.as_ref().ok().and_then(|source| {
             let state = self.store.states.find(&file.name).ok()?.unwrap_or_default();
             let digest = tools_folder::digest_of(source.code());
@@ -93,12 +94,12 @@ impl Lifecycle {
             };
             (!is_known).then(|| self.describe(&file.name, source.clone()).map_err(first))
         });
-        Candidate { file, unknown }
+        ModuleCandidate { file, unknown }
     }
 
     /// Takes a module up. Trouble with one of them does not keep the others from being loaded.
-    fn take_up(&self, candidate: Candidate, by: &Principal) -> FoundPlugin {
-        let Candidate { file: ScannedFile { name, path, source }, unknown } = candidate;
+    fn take_up(&self, candidate: ModuleCandidate, by: &Principal) -> FoundPlugin {
+        let ModuleCandidate { file: ScannedFile { name, path, source }, unknown } = candidate;
         let state = match (source, unknown) {
             (Err(err), _) | (Ok(_), Some(Err(err))) => Err(err),
             (Ok(_), Some(Ok(version))) => self.take_up_unknown(&name, &version, by),

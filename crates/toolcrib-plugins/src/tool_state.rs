@@ -62,6 +62,18 @@ pub enum ActivationKind {
     Written,
 }
 
+impl ActivationKind {
+    /// Returns the spelling on wires and for people.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Approved => "approved",
+            Self::RolledBack => "rolled_back",
+            Self::Reloaded => "reloaded",
+            Self::Written => "written",
+        }
+    }
+}
+
 /// The states of all tools.
 #[derive(Clone, Debug)]
 pub(crate) struct ToolStates {
@@ -152,7 +164,7 @@ impl ToolStates {
 }
 
 /// Fails unless the name has the form of a tool's name. Names become the names of files, so nothing else may pass.
-pub(crate) fn check_form(name: &str) -> Result<(), PluginError> {
+pub fn check_form(name: &str) -> Result<(), PluginError> {
     let is_letter = |byte: u8| byte.is_ascii_lowercase();
     let is_rest = |byte: u8| is_letter(byte) || byte.is_ascii_digit() || byte == b'_';
     let has_form = name.len() <= MAX_NAME_BYTES

@@ -22,7 +22,7 @@ use crate::approver::Approver;
 use crate::call::asked::Asked;
 use crate::call::decided::{Decided, Permission};
 use crate::call::ended::Ended;
-use crate::call::inner_calls::CallsOfTool;
+use crate::call::inner_calls::{CallMaker, CallsOfTool};
 use crate::call::isolate::{Allowance, WorkPlace, blocking, inline};
 use crate::call::permitted::Permitted;
 use crate::call::question::Question;
@@ -288,7 +288,8 @@ impl Runtime {
         let ctx = Ctx {
             terms: CallTerms { limits: offer.limits, ..ctx.terms },
             client: Arc::clone(&self.client),
-            calls: loaded.and_then(|it| CallsOfTool::of(self, &call, &tool, it.version(), cancel)),
+            calls: loaded
+                .and_then(|it| CallsOfTool::of(self.clone(), &call, &tool, it.version(), cancel)),
             ..ctx
         };
         let keys = offer.keys();
@@ -330,6 +331,16 @@ impl Runtime {
         elapsed: Duration,
     ) -> Outcome {
         Ended::of(scope, result, elapsed).close(&self.judge, &*self.recorder, &*self.clock)
+    }
+}
+
+impl CallMaker for Runtime {
+    fn new_id(&self) -> CallId {
+        self.world.new_call_id()
+    }
+
+    fn make(&self, call: Call, cancel: Cancel) -> Outcome {
+        wait_for(self.call(call, cancel))
     }
 }
 

@@ -27,6 +27,10 @@ mod openapi;
 mod operation;
 mod outcome;
 mod outliving;
+mod plugin_replies;
+mod plugin_source;
+mod plugins;
+mod proposals;
 mod rules;
 mod running_calls;
 mod sessions;
@@ -61,11 +65,12 @@ pub use full_outcome::{
 };
 use operation::Operation;
 pub(crate) use outliving::{Outliving, Panicked};
+pub use plugin_source::LivePlugins;
 pub(crate) use running_calls::RunningCall;
 pub use running_calls::RunningCalls;
 pub use shared_flush::SharedFlush;
 pub use statistics_source::{RebuiltStats, ReportError, ReportKind, Statistics};
-pub use tools::CONTRACT_CATALOGUE;
+pub use tools::{CONTRACT_CATALOGUE, has_bare_names};
 
 /// Every operation of the API except the one that serves the specification of all.
 fn described_operations() -> Vec<Operation> {
@@ -80,6 +85,8 @@ fn described_operations() -> Vec<Operation> {
         export::operations,
         events::operations,
         grants::operations,
+        proposals::operations,
+        plugins::operations,
         rules::operations,
         undo::operations,
         tasks::operations,

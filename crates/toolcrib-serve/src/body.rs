@@ -34,15 +34,32 @@ impl<S: Send + Sync> FromRequest<S> for JsonBody {
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
         let bytes = read(request.into_body()).await?;
-        let value = json::parse(&bytes).map_err(|err| match err.kind {
-            JsonErrorKind::TooLong => too_large(json::MAX_BYTES),
-            JsonErrorKind::NotUtf8 | JsonErrorKind::Empty | JsonErrorKind::Syntax => {
-                let message = format!("the body cannot be accepted as JSON: {err}");
-                ApiError::new(StatusCode::BAD_REQUEST, "invalid_json", message)
-            }
-        })?;
+        parse(&bytes).map(Self)
+    }
+}
+
+/// The body of a request as strict JSON, if it has one.
+#[derive(Debug)]
+pub(crate) struct JsonBodyIfAny(pub(crate) Option<Value>);
+
+impl<S: Send + Sync> FromRequest<S> for JsonBodyIfAny {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+        let bytes = read(request.into_body()).await?;
+        let value = if bytes.is_empty() { None } else { Some(parse(&bytes)?) };
         Ok(Self(value))
     }
+}
+
+fn parse(bytes: &[u8]) -> Result<Value, ApiError> {
+    json::parse(bytes).map_err(|err| match err.kind {
+        JsonErrorKind::TooLong => too_large(json::MAX_BYTES),
+        JsonErrorKind::NotUtf8 | JsonErrorKind::Empty | JsonErrorKind::Syntax => {
+            let message = format!("the body cannot be accepted as JSON: {err}");
+            ApiError::new(StatusCode::BAD_REQUEST, "invalid_json", message)
+        }
+    })
 }
 
 async fn read(mut body: Body) -> Result<Vec<u8>, ApiError> {

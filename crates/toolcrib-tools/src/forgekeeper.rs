@@ -52,7 +52,7 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
     material: Material::NONE,
 };
 
-fn reply(tool: &str, reply: Value, elapsed: Duration) -> Value {
+pub(crate) fn reply(tool: &str, reply: Value, elapsed: Duration) -> Value {
     json!({
         "ok": true,
         "tool": tool,
@@ -61,7 +61,7 @@ fn reply(tool: &str, reply: Value, elapsed: Duration) -> Value {
     })
 }
 
-fn reply_schema(reply: Value) -> Value {
+pub(crate) fn reply_schema(reply: Value) -> Value {
     json!({
         "type": "object",
         "properties": {
@@ -74,7 +74,7 @@ fn reply_schema(reply: Value) -> Value {
     })
 }
 
-fn error_reply(failure: &Failure<'_>) -> Value {
+pub(crate) fn error_reply(failure: &Failure<'_>) -> Value {
     let error = failure.error;
     let number = |key: &str| error.context.get(key).and_then(Value::as_u64).unwrap_or_default();
     let mut body = Map::new();
@@ -100,7 +100,7 @@ fn error_reply(failure: &Failure<'_>) -> Value {
 }
 
 /// Returns the contract's code for a kind of failure, and our own where the contract has none.
-fn error_code(kind: ErrorKind) -> &'static str {
+pub(crate) fn error_code(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::NotOffered => "tool_not_allowed",
         ErrorKind::NoTool => "tool_not_found",
@@ -141,7 +141,7 @@ fn message(tool: &str, error: &ToolError, number: impl Fn(&str) -> u64) -> Strin
 }
 
 /// Returns the text of a file or a card, and the fields of the result for every other reply.
-fn render(reply: &Value) -> Rendering<'_> {
+pub(crate) fn render(reply: &Value) -> Rendering<'_> {
     let result = &reply["result"];
     match result["content"].as_str().or_else(|| result["card"].as_str()) {
         Some(text) => Rendering::Content { text, is_cut: result["truncated"] == true },
@@ -149,6 +149,6 @@ fn render(reply: &Value) -> Rendering<'_> {
     }
 }
 
-fn render_error(reply: &Value) -> RenderedError<'_> {
+pub(crate) fn render_error(reply: &Value) -> RenderedError<'_> {
     RenderedError::at(reply, "/message", "/hint")
 }

@@ -1,18 +1,21 @@
-//! The five catalogues: one file for each tool, and [`operation`] for what several tools do.
+//! The five catalogues: one file for each tool, and [`operation`] for what several tools do. The sixth is that of tools
+//! from other authors.
 
 mod clemini;
 mod forgekeeper;
 mod hikai;
 mod nachos;
 mod operation;
+mod plugins;
 mod source_hash;
 mod wink;
 
 use std::sync::OnceLock;
 
+pub use plugins::PLUGINS;
 use toolcrib_core::Catalogue;
 
-/// The catalogues that Toolcrib comes with.
+/// The catalogues whose tools are compiled in.
 pub static CATALOGUES: &[&Catalogue] = &[
     &wink::CATALOGUE,
     &clemini::CATALOGUE,
@@ -23,15 +26,20 @@ pub static CATALOGUES: &[&Catalogue] = &[
 
 static ALL: OnceLock<&[&Catalogue]> = OnceLock::new();
 
-/// Returns every catalogue: those that Toolcrib comes with, and those that this program added.
+/// Returns every catalogue: those whose tools are compiled in, that of tools from other authors, and those that this
+/// program added.
 pub fn catalogues() -> &'static [&'static Catalogue] {
-    ALL.get_or_init(|| CATALOGUES)
+    ALL.get_or_init(|| with_plugins(&[]))
+}
+
+fn with_plugins(more: &[&'static Catalogue]) -> &'static [&'static Catalogue] {
+    [CATALOGUES, &[&PLUGINS], more].concat().leak()
 }
 
 /// Adds catalogues to those that Toolcrib comes with. It has no effect once [`catalogues`] was called, so a program does
 /// this first.
 pub fn add_catalogues(more: &[&'static Catalogue]) {
-    let _ = ALL.set([CATALOGUES, more].concat().leak());
+    let _ = ALL.set(with_plugins(more));
 }
 
 #[cfg(test)]

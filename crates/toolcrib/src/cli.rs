@@ -3,6 +3,7 @@
 mod call;
 mod machine;
 mod mcp;
+mod plugins;
 mod policy;
 pub(crate) mod quick;
 mod record;
@@ -19,6 +20,7 @@ pub(crate) use machine::{
     ConfigArgs, ConfigCommand, DoctorArgs, SandboxArgs, SandboxCommand, SearchArgs, SearchCommand,
 };
 pub(crate) use mcp::{ClientName, ClientScope, McpArgs, McpClientArgs, McpCommand};
+pub(crate) use plugins::{PluginsArgs, PluginsCommand, ProposalsArgs, ProposalsCommand};
 pub(crate) use policy::{
     ApprovalsArgs, ApprovalsCommand, GrantsArgs, GrantsCommand, HeldArgs, HeldCommand, PolicyArgs,
     PolicyCommand, RulesArgs, RulesCommand,
@@ -126,6 +128,10 @@ pub(crate) enum Command {
     Approvals(ApprovalsArgs),
     /// List or revoke grants, which are stored answers of "always"
     Grants(GrantsArgs),
+    /// Answer proposals of new tools
+    Proposals(ProposalsArgs),
+    /// Write, try, list and switch tools from other authors
+    Plugins(PluginsArgs),
     /// List, release or discard what commands left behind for git to run
     Held(HeldArgs),
     /// Explain what would be decided about a call, or check a rules file

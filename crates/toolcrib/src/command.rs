@@ -26,8 +26,10 @@ mod oauth;
 mod outcome_gathering;
 mod output;
 mod past_call;
+mod plugins;
 mod policy;
 mod prompt;
+mod proposals;
 mod remote;
 mod remote_call;
 mod render;
@@ -114,6 +116,8 @@ fn dispatch(cli: Cli, terminal: Terminal) -> Result<Exit, CliError> {
         Command::Rules(args) => rules::run(&cli.global, terminal, &args),
         Command::Approvals(args) => approvals::run(&cli.global, terminal, &args),
         Command::Grants(args) => grants::run(&cli.global, terminal, &args),
+        Command::Proposals(args) => proposals::run(&cli.global, terminal, &args),
+        Command::Plugins(args) => plugins::run(&cli.global, terminal, &args),
         Command::Held(args) => held::run(&cli.global, terminal, &args),
         Command::Policy(args) => policy::run(&cli.global, terminal, &args),
         Command::Audit(args) => audit::run(&cli.global, terminal, &args),

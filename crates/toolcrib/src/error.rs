@@ -7,6 +7,7 @@ use toolcrib_core::policy::{GrantError, RulesError};
 use toolcrib_core::toolset::ToolsetError;
 use toolcrib_host::RootError;
 use toolcrib_ledger::{StateError, StatsError, TokenError};
+use toolcrib_plugins::PluginError;
 
 use crate::settings::SettingsError;
 
@@ -115,6 +116,12 @@ impl From<RulesError> for CliError {
         let mut all = Self::new(CliErrorKind::Rules, err.to_string());
         all.others.extend(err.others.into_iter().map(Self::from));
         all
+    }
+}
+
+impl From<PluginError> for CliError {
+    fn from(err: PluginError) -> Self {
+        Self { hint: err.hint, ..Self::new(CliErrorKind::Usage, err.message) }
     }
 }
 

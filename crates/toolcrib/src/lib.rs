@@ -26,6 +26,7 @@ pub fn main() -> ExitCode {
 pub fn main_with(more: &[&'static Catalogue]) -> ExitCode {
     // The sandbox starts its helpers as this same program; if this process is one of them, it does not return.
     toolcrib_inside::enter();
+    toolcrib_plugins::module_worker::enter();
     toolcrib_tools::add_catalogues(more);
     quiet_panics();
     raise_descriptors();

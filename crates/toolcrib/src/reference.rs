@@ -35,8 +35,11 @@ pub fn describe(offer: &Offer) -> String {
         let need = if argument.is_required { "required" } else { "optional" };
         let _ = writeln!(text, "  {head:<width$}  {need}  {}", argument.about);
     }
-    text.push_str("\nExamples:\n");
-    for example in offer.tool.examples() {
+    let examples = offer.tool.examples();
+    if !examples.is_empty() {
+        text.push_str("\nExamples:\n");
+    }
+    for example in examples {
         let _ = writeln!(text, "  {}", example.about);
         for (path, _) in example.files {
             let _ = writeln!(text, "    with {path}");

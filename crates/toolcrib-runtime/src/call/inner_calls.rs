@@ -1,21 +1,27 @@
 //! Calls that a loaded tool makes while its own call runs. They take the whole path, so policy, approval and the record
 //! hold for what a tool does as for what an agent does.
 
+use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
 use serde_json::Value;
 use tokio::runtime::Handle;
-use toolcrib_core::{
-    Call, CallTrace, Caller, Cancel, Door, ErrorKind, InnerCalls, Outcome, ToolError, ToolName,
-};
+use toolcrib_core::{Call, CallId, CallTrace, Caller, Cancel, Door, InnerCalls, Outcome, ToolName};
 
-use crate::runtime::{Runtime, wait_for};
+/// Takes a call the whole path.
+pub(crate) trait CallMaker: Send + Sync {
+    /// Returns an id that no other call has.
+    fn new_id(&self) -> CallId;
+
+    /// Makes a call, and waits for its outcome on this thread.
+    fn make(&self, call: Call, cancel: Cancel) -> Outcome;
+}
 
 /// Makes the calls of one tool during one call.
-pub(crate) struct CallsOfTool {
-    runtime: Runtime,
+pub(crate) struct CallsOfTool<M> {
+    maker: M,
     /// The call that the tool answers.
     outer: Call,
     /// Who makes the inner calls, as the record tells it.
@@ -24,11 +30,11 @@ pub(crate) struct CallsOfTool {
     made: AtomicU32,
 }
 
-impl CallsOfTool {
+impl<M: CallMaker + 'static> CallsOfTool<M> {
     /// Returns what makes calls for `tool` in its `version`, while it answers `outer`. A tool that was called by a tool
     /// makes none, so they cannot call each other without end.
     pub(crate) fn of(
-        runtime: &Runtime,
+        maker: M,
         outer: &Call,
         tool: &ToolName,
         version: &str,
@@ -43,7 +49,7 @@ impl CallsOfTool {
             client: Some(format!("{tool} {version}")),
         };
         Some(Arc::new(Self {
-            runtime: runtime.clone(),
+            maker,
             outer: Call { args: Value::Null, ..outer.clone() },
             caller: Arc::new(caller),
             cancel: cancel.clone(),
@@ -52,32 +58,26 @@ impl CallsOfTool {
     }
 }
 
-impl InnerCalls for CallsOfTool {
+impl<M: CallMaker> InnerCalls for CallsOfTool<M> {
     fn call(&self, tool: ToolName, args: Value) -> Outcome {
         let number = self.made.fetch_add(1, Ordering::Relaxed) + 1;
         let call = Call {
-            id: self.runtime.world.new_call_id(),
+            id: self.maker.new_id(),
             caller: Arc::clone(&self.caller),
             trace: Some(CallTrace { id: Some(self.outer.id.0.clone()), iteration: number }),
             tool,
             args,
             ..self.outer.clone()
         };
-        let rejected = call.clone();
-        let (cancel, handle) = (self.cancel.child(), Handle::try_current());
+        let (cancel, handle) = (self.cancel.child(), Handle::current());
         // The tool's own thread is in the event loop already, and cannot wait for it a second time.
-        let outcome = handle.ok().and_then(|handle| {
-            thread::scope(|scope| {
-                let make = || {
-                    let _context = handle.enter();
-                    wait_for(self.runtime.call(call, cancel))
-                };
-                scope.spawn(make).join().ok()
-            })
+        let made = thread::scope(|scope| {
+            let make = || {
+                let _context = handle.enter();
+                self.maker.make(call, cancel)
+            };
+            scope.spawn(make).join()
         });
-        outcome.unwrap_or_else(|| {
-            let bug = ToolError::new(ErrorKind::Bug, "the call of a tool could not be made");
-            self.runtime.reject(&rejected, &bug)
-        })
+        made.unwrap_or_else(|panic| resume_unwind(panic))
     }
 }

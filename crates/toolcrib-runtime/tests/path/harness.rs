@@ -17,17 +17,18 @@ use toolcrib_core::pin::FolderState;
 use toolcrib_core::policy::grant::{Grant, GrantError, GrantErrorKind, Grants};
 use toolcrib_core::policy::{Answer, DeniedPaths, Policy};
 use toolcrib_core::search::{Found, FoundPaths, Glob, Grep, Pattern, Scope, Search};
-use toolcrib_core::tool::{ProposedCommand, ReplyFuture};
+use toolcrib_core::tool::ProposedCommand;
 use toolcrib_core::{
     AnyTool, Call, CallId, CallTerms, Caller, Cancel, Catalogue, Change, Clock, Commands, Content,
-    Ctx, Declaration, Declared, Effect, ErrorKind, Files, Limits, Listing, LoadedTool, LoadedTools,
-    Meta, Meter, Mode, NoClient, Outcome, Permit, Plan, Prepared, Recorder, SessionId, Shelf,
-    ShelvedTool, Tier, Tool, ToolError, ToolHandle, ToolName, ToolSettings, Toolset, Tree, Usage,
+    Ctx, Declaration, Effect, ErrorKind, Files, Limits, Listing, Meta, Meter, Mode, NoClient,
+    Outcome, Plan, Recorder, SessionId, Tier, Tool, ToolError, ToolName, ToolSettings, Toolset,
+    Tree, Usage,
 };
 use toolcrib_runtime::{
     AlwaysYes, AnswerFuture, Approver, Judge, Question, QuotaLimits, Runtime, SessionLimits, World,
 };
 
+use crate::guest::shelf;
 pub(crate) use crate::memory::Memory;
 
 #[derive(Deserialize, JsonSchema)]
@@ -38,7 +39,7 @@ pub(crate) struct Args {
     /// The tool that `call` calls
     tool: Option<String>,
     /// The arguments of that call
-    args: Option<Value>,
+    with: Option<Value>,
 }
 
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
@@ -69,7 +70,7 @@ pub(crate) static RESOLVED: Mutex<Vec<String>> = Mutex::new(Vec::new());
 pub(crate) static ENTERED: AtomicUsize = AtomicUsize::new(0);
 
 /// Does as it is told, on this thread or on another.
-pub(crate) struct Wild(&'static Declaration);
+pub(crate) struct Wild(pub(crate) &'static Declaration);
 
 impl Tool for Wild {
     type Args = Args;
@@ -121,7 +122,7 @@ impl Tool for Wild {
             Act::Call => {
                 let Some(calls) = &ctx.calls else { return Ok(json!({"calls": "none"})) };
                 let tool = args.tool.unwrap().as_str().into();
-                return Ok(json!({"inner": calls.call(tool, args.args.unwrap()).reply}));
+                return Ok(json!({"inner": calls.call(tool, args.with.unwrap()).reply}));
             }
             Act::Large => return Ok(json!("x".repeat(10_000))),
             Act::Fine
@@ -154,7 +155,7 @@ const fn short(name: &'static str, like: &Declaration) -> Declaration {
     Declaration { name, limits, ..declare(name, like.tier, like.effect) }
 }
 
-static TOOLS: [&Wild; 6] = [
+pub(crate) static TOOLS: [&Wild; 6] = [
     &Wild(&PURE),
     &Wild(&READS),
     &Wild(&WRITES),
@@ -168,10 +169,10 @@ static CATALOGUE: Catalogue =
 
 pub(crate) static COMPILED: &[&Catalogue] = &[&CATALOGUE];
 
-/// The same tools, loaded.
-static GUEST: Catalogue = catalogue("guest", &[]);
-
-const fn catalogue(name: &'static str, tools: &'static [&'static dyn AnyTool]) -> Catalogue {
+pub(crate) const fn catalogue(
+    name: &'static str,
+    tools: &'static [&'static dyn AnyTool],
+) -> Catalogue {
     Catalogue {
         name,
         about: "Tools that misbehave",
@@ -191,59 +192,6 @@ const fn catalogue(name: &'static str, tools: &'static [&'static dyn AnyTool]) -
         },
         material: Material::NONE,
     }
-}
-
-/// A tool that does what a compiled one does, and can leave again.
-pub(crate) struct Guest {
-    tool: &'static Wild,
-    version: String,
-}
-
-impl LoadedTool for Guest {
-    fn declaration(&self) -> Declared<'_> {
-        self.tool.0.declared()
-    }
-    fn schema(&self) -> Value {
-        AnyTool::schema(self.tool)
-    }
-    fn version(&self) -> &str {
-        &self.version
-    }
-    fn parse(self: Arc<Self>, args: &Value) -> Result<Box<dyn Prepared>, ToolError> {
-        let prepared = self.tool.parse(args)?;
-        Ok(Box::new(GuestCall { guest: self, prepared }))
-    }
-}
-
-/// A call that adds the version which answers it to its reply.
-struct GuestCall {
-    guest: Arc<Guest>,
-    prepared: Box<dyn Prepared>,
-}
-
-impl Prepared for GuestCall {
-    fn check(&self, ctx: &Ctx) -> Result<Plan, ToolError> {
-        self.prepared.check(ctx)
-    }
-    fn run(self: Box<Self>, permit: Permit, ctx: Ctx) -> ReplyFuture {
-        Box::pin(async move {
-            let mut reply = self.prepared.run(permit, ctx).await?;
-            if let Some(reply) = reply.as_object_mut() {
-                reply.insert("version".to_owned(), json!(self.guest.version));
-            }
-            Ok(reply)
-        })
-    }
-}
-
-/// Returns a shelf with the compiled tools, and with all of them once more as loaded ones of a version.
-pub(crate) fn shelf(version: &str) -> Shelf {
-    let guests = TOOLS.iter().map(|tool| ShelvedTool {
-        catalogue: &GUEST,
-        tool: ToolHandle::Loaded(Arc::new(Guest { tool, version: version.to_owned() })),
-    });
-    let loaded = LoadedTools { catalogues: vec![&GUEST], tools: guests.collect() };
-    Shelf::from(COMPILED).with(loaded).unwrap()
 }
 
 /// A world without files: these tools use none.
@@ -492,10 +440,6 @@ pub(crate) fn with_session_bytes(bytes: u64) -> Bench {
 
 pub(crate) fn yes() -> Bench {
     bench(Arc::new(AlwaysYes("test".to_owned())), Memory::default())
-}
-
-pub(crate) fn no() -> Bench {
-    bench(Arc::new(No), Memory::default())
 }
 
 pub(crate) fn asked(tool: &str, args: Value) -> Call {

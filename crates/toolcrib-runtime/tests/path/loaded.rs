@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use toolcrib_core::{Cancel, ErrorKind, LoadedTools, Shelf, Toolset};
 use toolcrib_runtime::{LiveRuntime, Runtime};
 
-use crate::harness::{Bench, COMPILED, asked, no, shelf, yes};
+use crate::guest::shelf;
+use crate::harness::{self, Bench, COMPILED, Memory, No, asked, yes};
 
 const SWAPS: usize = 50;
 const CALLS: usize = 10_000;
@@ -84,7 +85,7 @@ fn a_shelf_has_each_name_once() {
 
 /// Returns the reply of a tool that was told to call another.
 fn inner(bench: &Bench, outer: &str, tool: &str, args: Value) -> Value {
-    let args = json!({"act": "call", "tool": tool, "args": args});
+    let args = json!({"act": "call", "tool": tool, "with": args});
     let outcome = bench.call(outer, args);
     assert!(outcome.error.is_none(), "{}", outcome.text);
     outcome.reply["ok"].clone()
@@ -115,7 +116,7 @@ fn a_loaded_tool_calls_others_by_the_same_path() {
         inner(&bench, "guest/reads", "wild/blocked", fine.clone())["inner"]["bad"],
         "refused"
     );
-    let no = no();
+    let no = harness::bench(Arc::new(No), Memory::default());
     assert_eq!(inner(&no, "guest/reads", "wild/writes", fine.clone())["inner"]["bad"], "declined");
     assert_eq!(inner(&no, "guest/reads", "wild/nope", fine)["inner"]["bad"], "no_tool");
 }
@@ -123,7 +124,7 @@ fn a_loaded_tool_calls_others_by_the_same_path() {
 #[test]
 fn a_tool_that_a_tool_called_calls_none_and_a_compiled_tool_calls_none() {
     let bench = yes();
-    let call = json!({"act": "call", "tool": "wild/reads", "args": {"act": "fine"}});
+    let call = json!({"act": "call", "tool": "wild/reads", "with": {"act": "fine"}});
     assert_eq!(inner(&bench, "wild/reads", "wild/reads", json!({"act": "fine"}))["calls"], "none");
     let nested = inner(&bench, "guest/reads", "guest/reads", call.clone());
     assert_eq!(nested["inner"]["ok"]["calls"], "none", "{nested}");
@@ -136,7 +137,7 @@ fn a_call_that_is_cancelled_takes_its_inner_call_along() {
     let cancel = Cancel::default();
     let later = cancel.clone();
     let canceller = thread::spawn(move || later.cancel());
-    let args = json!({"act": "call", "tool": "wild/reads", "args": {"act": "wait"}});
+    let args = json!({"act": "call", "tool": "wild/reads", "with": {"act": "wait"}});
     let outcome = yes().cancelled_call("guest/reads", args, cancel);
     canceller.join().unwrap();
     let told = outcome.error.map(|err| err.kind);

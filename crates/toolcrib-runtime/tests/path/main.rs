@@ -4,6 +4,7 @@
 #![expect(clippy::panic, reason = "that is how these tools misbehave")]
 #![expect(clippy::disallowed_methods, reason = "deadlines are measured from outside")]
 
+mod guest;
 mod harness;
 mod loaded;
 mod memory;

@@ -9,6 +9,7 @@ use toolcrib_runtime::{ApprovalAnswers, LiveRuntime};
 use super::backend::Backend;
 use super::config_source::LiveConfig;
 use super::event_feed::EventFeed;
+use super::plugin_source::LivePlugins;
 use super::running_calls::RunningCalls;
 use super::shared_flush::SharedFlush;
 use super::statistics_source::Statistics;
@@ -46,6 +47,8 @@ pub struct ApiPorts {
     pub statistics: Box<dyn Statistics>,
     /// The settings in force.
     pub config: Arc<dyn LiveConfig>,
+    /// The tools from other authors.
+    pub plugins: Arc<dyn LivePlugins>,
     /// Everything else.
     pub backend: Arc<dyn Backend>,
 }

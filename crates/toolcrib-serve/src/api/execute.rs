@@ -29,7 +29,7 @@ use super::outcome;
 use super::outliving::Outliving;
 use super::running_calls::RunningCall;
 use super::shared_flush::BufferedEnds;
-use super::tools::CONTRACT_CATALOGUE;
+use super::tools::full_name_of;
 use crate::reply::ApiError;
 
 /// How often a caller that waits looks whether the question is answered.
@@ -91,7 +91,7 @@ pub(super) struct ExecuteBody {
 /// What the caller's own names may have.
 const NO_CONTROL_CHARACTERS: &str = r"^[^\u0000-\u001f\u007f-\u009f]*$";
 
-/// Executes a tool of the contract's own catalogue.
+/// Executes a tool by its bare name.
 async fn bare_name(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
@@ -99,7 +99,8 @@ async fn bare_name(
     headers: CallHeaders,
     BodyFields(body): BodyFields<ExecuteBody>,
 ) -> Reply {
-    execute(api, caller, ToolName::new(CONTRACT_CATALOGUE, &tool), headers, body).await
+    let tool = full_name_of(api.runtime.current().toolset.shelf(), &tool);
+    execute(api, caller, tool, headers, body).await
 }
 
 /// Executes a tool of any catalogue.

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use toolcrib_core::schema::{self, ValueWords};
 
-use crate::body::JsonBody;
+use crate::body::{JsonBody, JsonBodyIfAny};
 use crate::query;
 use crate::reply::ApiError;
 
@@ -21,6 +21,9 @@ const QUERY: ValueWords =
 /// The fields of a body.
 pub(super) struct BodyFields<T>(pub(super) T);
 
+/// The fields of a body that may be left out. It is then the default.
+pub(super) struct OptionalBodyFields<T>(pub(super) T);
+
 /// The parameters of a query.
 pub(super) struct QueryFields<T>(pub(super) T);
 
@@ -29,12 +32,27 @@ impl<S: Send + Sync, T: DeserializeOwned + JsonSchema> FromRequest<S> for BodyFi
 
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
         let JsonBody(body) = JsonBody::from_request(request, state).await?;
-        // A list would be taken as the fields in their order.
-        if !body.is_object() {
-            return Err(refused_body("the body must be a JSON object"));
-        }
-        fields(BODY, body, refused_body).map(Self)
+        body_fields(body).map(Self)
     }
+}
+
+impl<S: Send + Sync, T: DeserializeOwned + JsonSchema + Default> FromRequest<S>
+    for OptionalBodyFields<T>
+{
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+        let JsonBodyIfAny(body) = JsonBodyIfAny::from_request(request, state).await?;
+        body.map_or_else(|| Ok(T::default()), body_fields).map(Self)
+    }
+}
+
+fn body_fields<T: DeserializeOwned + JsonSchema>(body: Value) -> Result<T, ApiError> {
+    // A list would be taken as the fields in their order.
+    if !body.is_object() {
+        return Err(refused_body("the body must be a JSON object"));
+    }
+    fields(BODY, body, refused_body)
 }
 
 impl<S: Send + Sync, T: DeserializeOwned + JsonSchema> FromRequestParts<S> for QueryFields<T> {

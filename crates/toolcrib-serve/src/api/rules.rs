@@ -22,7 +22,7 @@ use super::fields::BodyFields;
 use super::json_reply::{JsonReply, Reply};
 use super::operation::Operation;
 use super::outcome::{failed, status_of, with_hint};
-use super::tools::CONTRACT_CATALOGUE;
+use super::tools::full_name_of;
 use crate::reply::ApiError;
 
 /// The operations about rules.
@@ -180,7 +180,7 @@ async fn explain(
     let tool = ToolName::from(body.tool.as_str());
     let tool = match tool.catalogue() {
         Some(_) => tool,
-        None => ToolName::new(CONTRACT_CATALOGUE, &body.tool),
+        None => full_name_of(api.runtime.current().toolset.shelf(), &body.tool),
     };
     let session = session_of(&principal);
     let caller = Arc::new(Caller { principal, ..caller });

@@ -7,8 +7,9 @@ use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use toolcrib_core::Limits;
 use toolcrib_core::toolset::Offer;
+use toolcrib_core::{Limits, Shelf, ToolName};
+use toolcrib_plugins::lifecycle::PLUGINS_CATALOGUE;
 use toolcrib_runtime::dialect::{Dialect, Names, declare};
 
 use super::access::AccessRight;
@@ -20,6 +21,18 @@ use crate::reply::ApiError;
 
 /// The catalogue whose contract this API is. Its tools have bare names here.
 pub const CONTRACT_CATALOGUE: &str = "forgekeeper";
+
+/// Whether the tools of a catalogue have bare names here. Those that were proposed and approved have, because the
+/// contract knows no others. None of them has the name of another tool.
+pub fn has_bare_names(catalogue: &str) -> bool {
+    matches!(catalogue, CONTRACT_CATALOGUE | PLUGINS_CATALOGUE)
+}
+
+/// Returns the full name of the tool that has this bare name here.
+pub(super) fn full_name_of(shelf: &Shelf, bare: &str) -> ToolName {
+    let plugin = ToolName::new(PLUGINS_CATALOGUE, bare);
+    if shelf.has(&plugin) { plugin } else { ToolName::new(CONTRACT_CATALOGUE, bare) }
+}
 
 /// The operations about the tools on offer.
 pub(super) fn operations() -> Vec<Operation> {
@@ -83,7 +96,7 @@ async fn list(State(api): State<Arc<Api>>, QueryFields(query): QueryFields<Tools
 
 /// Returns the name by which a tool is executed here.
 pub(super) fn served_name(offer: &Offer) -> String {
-    if offer.catalogue.name == CONTRACT_CATALOGUE {
+    if has_bare_names(offer.catalogue.name) {
         offer.tool.declaration().name.to_owned()
     } else {
         offer.full_name().to_string()
@@ -92,9 +105,11 @@ pub(super) fn served_name(offer: &Offer) -> String {
 
 impl ToolsetQuery {
     /// Returns the tools that are meant: those of the contract's own catalogue, and the others.
-    pub(super) fn offers(&self, api: &Api) -> Result<(Vec<Offer>, Vec<Offer>), ApiError> {
-        let wanted = self.toolset.as_deref().unwrap_or(CONTRACT_CATALOGUE);
-        let choices: Vec<&str> = wanted.split(',').filter(|choice| !choice.is_empty()).collect();
+    pub(super) fn offers<'a>(&'a self, api: &Api) -> Result<(Vec<Offer>, Vec<Offer>), ApiError> {
+        let contracts = || [CONTRACT_CATALOGUE, PLUGINS_CATALOGUE].to_vec();
+        let split = |wanted: &'a String| wanted.split(',').filter(|choice| !choice.is_empty());
+        let choices: Vec<&str> =
+            self.toolset.as_ref().map_or_else(contracts, |it| split(it).collect());
         let runtime = api.runtime.current();
         let all = runtime.toolset.offers();
         let is_wanted = |offer: &&Offer, choice: &str| {
@@ -109,7 +124,7 @@ impl ToolsetQuery {
             return Err(ApiError::new(StatusCode::NOT_FOUND, "toolset_not_found", message));
         }
         let chosen = all.iter().filter(|offer| choices.iter().any(|it| is_wanted(offer, it)));
-        Ok(chosen.cloned().partition(|offer| offer.catalogue.name == CONTRACT_CATALOGUE))
+        Ok(chosen.cloned().partition(|offer| has_bare_names(offer.catalogue.name)))
     }
 }
 
@@ -122,7 +137,7 @@ fn defs(own: &[Offer], others: &[Offer]) -> Vec<Value> {
         }
     }
     for (def, offer) in defs.iter_mut().zip(own.iter().chain(others)) {
-        if offer.catalogue.name != CONTRACT_CATALOGUE {
+        if !has_bare_names(offer.catalogue.name) {
             def["function"]["name"] = served_name(offer).into();
         }
     }

@@ -112,6 +112,7 @@ pub(super) fn open_api(
         ports: ApiPorts {
             statistics: Box::new(reports),
             config: Arc::clone(&live) as _,
+            plugins: Arc::clone(&live) as _,
             backend: Arc::new(ServerBackend {
                 crib: Arc::clone(crib),
                 options: open_options(global),

@@ -21,7 +21,7 @@ use crate::cli::{self, Global};
 use crate::exit::Exit;
 use crate::settings::{SettingKind, table};
 use crate::terminal::print;
-use crate::wiring::{Config, toolset};
+use crate::wiring::Config;
 
 /// The most ids that are offered.
 const MOST_IDS: usize = 30;
@@ -201,7 +201,7 @@ impl Sources {
     }
 
     fn toolset(&self) -> Toolset {
-        let chosen = self.config.as_ref().and_then(|config| toolset(&config.settings).ok());
+        let chosen = self.config.as_ref().and_then(|config| config.toolset().ok());
         chosen.unwrap_or_else(|| Toolset::everything(toolcrib_tools::catalogues()))
     }
 

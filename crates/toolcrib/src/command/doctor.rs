@@ -13,7 +13,7 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::settings::{Origin, table};
 use crate::terminal::{Paint, Terminal, print, print_json, width};
-use crate::wiring::{Diagnosis, OpenOptions, toolset};
+use crate::wiring::{Diagnosis, OpenOptions, saved_shelf, toolset};
 
 /// On a narrower terminal there is no table.
 const TABLE_COLUMNS: usize = 60;
@@ -164,7 +164,11 @@ fn checks(diagnosis: &Diagnosis) -> Vec<DoctorCheck> {
         let changed = settings.all().filter(|(_, _, origin)| **origin != Origin::Default).count();
         checks.push(DoctorCheck::good("settings", format!("{changed} changed from the default")));
         checks.push(DoctorCheck::good("mode", settings.get(table::MODE).as_str().to_owned()));
-        let offered = toolset(settings).map(|it| format!("{} on offer", it.offers().len()));
+        let shelf = match &diagnosis.state {
+            Ok(state) => saved_shelf(settings, state),
+            Err(_) => toolcrib_tools::catalogues().into(),
+        };
+        let offered = toolset(settings, shelf).map(|it| format!("{} on offer", it.offers().len()));
         checks.push(match &offered {
             Ok(says) => DoctorCheck::good("tools", says.clone()),
             Err(err) => DoctorCheck::of("tools", Err(err)),

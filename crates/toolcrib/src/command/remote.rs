@@ -66,6 +66,8 @@ fn works_with_a_server(command: &Command) -> bool {
         | Command::Output(_)
         | Command::Rules(_)
         | Command::Grants(_)
+        | Command::Proposals(_)
+        | Command::Plugins(_)
         | Command::Held(_)
         | Command::Policy(_)
         | Command::Serve(_)

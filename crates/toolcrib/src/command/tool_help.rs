@@ -12,7 +12,6 @@ use crate::cli::{CallArgs, Global, call_help};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::terminal::{Terminal, print, width};
-use crate::wiring::toolset;
 
 /// The widest that help is printed.
 const MOST_HELP_COLUMNS: usize = 100;
@@ -24,7 +23,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &CallArgs) -> Resul
     };
     let toolset = match remote::chosen(global, terminal)? {
         Some(client) => remote::toolset(&client, terminal)?,
-        None => toolset(&read_config(global, terminal)?.settings)?,
+        None => read_config(global, terminal)?.toolset()?,
     };
     match toolset.find(&tool.as_str().into()) {
         Ok(offer) => {

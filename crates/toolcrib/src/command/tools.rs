@@ -16,12 +16,11 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::reference::describe;
 use crate::terminal::{Paint, Terminal, print, print_lines, width};
-use crate::wiring::toolset;
 
 pub(super) fn run(global: &Global, terminal: Terminal, args: &ToolsArgs) -> Result<Exit, CliError> {
     let toolset = match remote::chosen(global, terminal)? {
         Some(client) => remote::toolset(&client, terminal)?,
-        None => toolset(&read_config(global, terminal)?.settings)?,
+        None => read_config(global, terminal)?.toolset()?,
     };
     let offers = match &args.name {
         None => toolset.offers().to_vec(),

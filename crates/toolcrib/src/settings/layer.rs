@@ -105,8 +105,12 @@ pub(super) fn from_text(setting: &Setting, text: &str) -> Result<Value, Settings
     };
     let value = match setting.kind {
         // The contract's way to write a switch.
-        SettingKind::Choice(["off", "on"]) if matches!(text, "1" | "true") => "on".into(),
-        SettingKind::Choice(["off", "on"]) if matches!(text, "0" | "false") => "off".into(),
+        SettingKind::Choice(["off", "on"] | ["on", "off"]) if matches!(text, "1" | "true") => {
+            "on".into()
+        }
+        SettingKind::Choice(["off", "on"] | ["on", "off"]) if matches!(text, "0" | "false") => {
+            "off".into()
+        }
         SettingKind::Choice(_) | SettingKind::Text => Value::String(text.to_owned()),
         SettingKind::Count(..) => match Unit::of(setting).parse(text) {
             Some(number) => Value::Integer(number),

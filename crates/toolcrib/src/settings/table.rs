@@ -2,19 +2,20 @@
 //! returns, its name, its default and what it may be. The doc comment is the description that people
 //! read. Files, environment, `config show` and the reference are all made from this table.
 
-use toml::Value;
 use toolcrib_core::Mode;
 use toolcrib_core::runs_later::PROTECTED_NAMES;
 use toolcrib_host::{Hardlinks, Profile};
 use toolcrib_runtime::{ConfirmationWeight, TaintPolicy};
 
+use super::host_words::{BroadRoot, QuarantineAt, broad_root, hardlinks, profile, quarantine};
 use super::log_words::{LogFormat, LogLevel, log_format, log_level};
 use super::mcp_words::{ClientAnswers, client_answers};
+use super::plugin_words::is_not_off;
 use super::policy_words::{AskStyle, ask_style, confirm, mode, tainted};
 use super::schemas::SchemaTable;
 use super::setting::{
     EmptyList, Project, Setting, SettingKey, choice, count, limit, limit_seconds, milliseconds,
-    names, schemas, seconds, switch, text, user_id, word,
+    names, schemas, seconds, switch, text, user_id,
 };
 
 use std::time::Duration;
@@ -222,7 +223,7 @@ settings_table! {
     OAUTH_ADMIN_SCOPE: String = text("oauth.admin_scope", "toolcrib:admin").at_start();
 
     /// The catalogues and tools that MCP clients are offered, if `toolset` is not set.
-    MCP_TOOLSET: Vec<String> = names("mcp.toolset", &["clemini"]).at_start();
+    MCP_TOOLSET: Vec<String> = names("mcp.toolset", &["clemini", "plugins"]).at_start();
 
     /// Whether MCP clients are listed two tools in place of all: one that finds tools by words, and one that calls what was
     /// found. It keeps the list short if many tools are on offer.
@@ -332,6 +333,46 @@ settings_table! {
         .project(Smaller)
         .contract_name("TOOLS_TIMEOUT_MS");
 
+    /// Whether tools from other authors are on offer.
+    PLUGINS_ENABLED: bool = switch("plugins.enabled", "on").project(Stricter);
+
+    /// The folder with the files of tools from other authors. If it is empty, it is `tools` beside your settings file.
+    PLUGINS_FOLDER: String = text("plugins.folder", "").at_start();
+
+    /// Whether a person must approve a tool before it is loaded. With `off`, a tool without permissions is loaded when it
+    /// is proposed.
+    PLUGINS_APPROVAL_REQUIRED: bool =
+        choice("plugins.approval_required", &["on", "off"], "on", is_not_off)
+            .project(Stricter)
+            .contract_name("TOOLS_APPROVAL_REQUIRED");
+
+    /// How long a proposed tool can be approved.
+    PLUGINS_PROPOSAL_MS: Duration =
+        milliseconds("plugins.proposal_ms", 86_400_000, (1000, 31_536_000_000))
+            .project(Smaller)
+            .contract_name("TOOLS_APPROVAL_EXPIRES_MS");
+
+    /// Whether agents are offered `propose_tool`, with which they propose tools.
+    PLUGINS_SELF_UPDATE: bool = switch("plugins.self_update", "off")
+        .project(Stricter)
+        .contract_name("FRONTEND_ENABLE_SELF_UPDATE");
+
+    /// The files and folders of the workspace that tools from other authors may be permitted to read.
+    PLUGINS_READ: Vec<String> = names("plugins.read", &["."]).project(Subset(EmptyList::Nothing));
+
+    /// The files and folders of the workspace that tools from other authors may be permitted to write.
+    PLUGINS_WRITE: Vec<String> = names("plugins.write", &[]).project(Subset(EmptyList::Nothing));
+
+    /// The tools that tools from other authors may be permitted to call.
+    PLUGINS_TOOLS: Vec<String> = names("plugins.tools", &[]).project(Subset(EmptyList::Nothing));
+
+    /// The most memory of the process that runs one call of such a tool.
+    PLUGINS_MEMORY_BYTES: u64 = count("plugins.memory_bytes", 67_108_864, (8 << 20, 1 << 40))
+        .project(Smaller);
+
+    /// How many processes run calls of such tools at once.
+    PLUGINS_WORKERS: u64 = count("plugins.workers", 4, (1, 1024)).project(Smaller);
+
     /// How much of the sandbox is in force. With `strict`, a command runs with every protection or not at all.
     /// With `root-degraded`, if root runs Toolcrib, commands run as root too, but without capabilities.
     SANDBOX_PROFILE: Profile =
@@ -425,42 +466,6 @@ settings_table! {
 
     /// The path of bubblewrap. If it is empty, Toolcrib looks in the system's folders.
     SANDBOX_BUBBLEWRAP: String = text("sandbox.bubblewrap", "");
-}
-
-/// Whether a very broad directory may be a root.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BroadRoot {
-    /// A broad root is refused.
-    Refuse,
-    /// A broad root is allowed.
-    Allow,
-}
-
-/// How much worse a tool must get to be quarantined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QuarantineAt {
-    /// A regression of high severity is enough.
-    High,
-    /// No tool is quarantined.
-    Off,
-}
-
-// A word that is not known cannot get here. If it did, the strictest value would apply.
-
-fn hardlinks(value: &Value) -> Hardlinks {
-    if word(value) == "allow" { Hardlinks::Allow } else { Hardlinks::Refuse }
-}
-
-fn broad_root(value: &Value) -> BroadRoot {
-    if word(value) == "allow" { BroadRoot::Allow } else { BroadRoot::Refuse }
-}
-
-fn quarantine(value: &Value) -> QuarantineAt {
-    if word(value) == "off" { QuarantineAt::Off } else { QuarantineAt::High }
-}
-
-fn profile(value: &Value) -> Profile {
-    if word(value) == "root-degraded" { Profile::RootDegraded } else { Profile::Strict }
 }
 
 #[cfg(test)]

@@ -4,12 +4,16 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use toolcrib_core::Toolset;
 use toolcrib_host::Root;
 use toolcrib_ledger::Redactor;
+use toolcrib_tools::catalogues;
 
 use super::locations::{environment, open_root, settings_files, state_folder};
 use super::options::OpenOptions;
+use super::plugin_shelf::saved_shelf;
 use super::record::redactor;
+use super::toolset::toolset;
 use crate::error::CliError;
 use crate::settings::{Settings, SettingsFiles};
 
@@ -35,6 +39,15 @@ impl Config {
         let settings = Settings::load(&files, Some(&root), &environment, flags, assignments)?;
         let state = state_folder(options, &environment);
         Ok(Self { settings, root, state, files, environment })
+    }
+
+    /// Returns the tools on offer, within the operator's limits.
+    pub fn toolset(&self) -> Result<Toolset, CliError> {
+        let shelf = match &self.state {
+            Ok(state) => saved_shelf(&self.settings, state),
+            Err(_) => catalogues().into(),
+        };
+        toolset(&self.settings, shelf)
     }
 
     /// Returns the redactor, which removes secrets from what is shown.

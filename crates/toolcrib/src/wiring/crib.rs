@@ -18,6 +18,7 @@ use toolcrib_shell::BashReader;
 use super::capabilities::{AreaOpener, Capabilities, OpenSandboxes};
 use super::config::Config;
 use super::options::OpenOptions;
+use super::plugins::Plugins;
 use super::state_access::{StateAccess, StateSources};
 use super::toolset::toolset;
 use super::{quota, rules, sandbox};
@@ -30,6 +31,7 @@ pub struct Crib {
     /// The rules in force.
     pub rules: RulesInForce,
     capabilities: Arc<Capabilities>,
+    plugins: Plugins,
 }
 
 /// A crib is its state folder, and what calls need besides.
@@ -87,6 +89,8 @@ impl Crib {
         } else {
             access.maintenance.start_once()?;
         }
+        let plugins = Plugins::new(&access, &files, capabilities.sandbox(), options);
+        warnings.extend(plugins.load(&access.settings));
         access.settings.warnings.append(&mut warnings);
         let rules = RulesInForce {
             policy: Arc::new(rules.policy),
@@ -94,7 +98,7 @@ impl Crib {
             shell,
             user_file: files.user.map(|path| path.with_file_name("rules.toml")),
         };
-        Ok(Self { access, rules, capabilities })
+        Ok(Self { access, rules, capabilities, plugins })
     }
 
     /// Returns the workspace.
@@ -110,6 +114,11 @@ impl Crib {
     /// Returns the sandbox that commands in the workspace run in.
     pub fn sandbox(&self) -> &Arc<Sandbox> {
         self.capabilities.sandbox()
+    }
+
+    /// Returns the tools from other authors.
+    pub fn plugins(&self) -> &Plugins {
+        &self.plugins
     }
 
     /// Ends the commands of principals of which `is_gone` says that they are nobody any more, also those in the
@@ -142,7 +151,7 @@ impl Crib {
     ) -> Result<Runtime, CliError> {
         let grants = Arc::new(GrantFile::new(&self.state));
         Ok(Runtime {
-            toolset: Arc::new(toolset(settings)?),
+            toolset: Arc::new(toolset(settings, self.plugins.shelf())?),
             judge: Arc::new(
                 Judge::new(policy, Arc::clone(&self.rules.shell) as _, grants)
                     .with_limits(quota::session_limits(settings))
@@ -183,6 +192,7 @@ impl Crib {
 
     /// Ends every command that still runs: none outlives the process that started it.
     pub fn close(&self) {
+        self.plugins.close();
         self.capabilities.close();
     }
 }

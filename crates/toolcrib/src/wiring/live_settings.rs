@@ -58,7 +58,7 @@ pub struct LiveSettings {
     /// The files of settings and rules.
     sources: SteadyFiles,
     runtime: Arc<LiveRuntime>,
-    limits: LiveToolLimits,
+    pub(super) limits: LiveToolLimits,
     /// Held by whoever changes the settings, from the first look to the last step.
     changing: Mutex<()>,
     in_force: Mutex<InForce>,
@@ -325,7 +325,7 @@ impl LiveSettings {
         } else {
             lines.replace(&next.recorded(), redactor);
         }
-        self.limits.replace(&next.settings);
+        self.limits.replace(&next.settings, self.crib.plugins().shelf());
         self.runtime.replace(runtime);
         *self.in_force() = next;
         self.tell(&line);

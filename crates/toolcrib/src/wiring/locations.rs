@@ -65,6 +65,9 @@ pub(super) fn own_paths(
     // Whoever can change the keys of the authorization server can be anybody.
     let keys = [table::SERVE_TLS_KEY, table::OAUTH_JWKS_FILE].map(|key| settings.get(key));
     own.extend(keys.iter().filter(|key| !key.is_empty()).map(|key| real_place(Path::new(key))));
+    // What is proposed here waits for a person, who reads it here too.
+    let plugins = Some(settings.get(table::PLUGINS_FOLDER)).filter(|folder| !folder.is_empty());
+    own.extend(plugins.map(|folder| real_place(Path::new(&folder))));
     own.extend(schemas.iter().flat_map(SchemaTable::files).map(|path| real_place(Path::new(path))));
     own
 }

@@ -16,7 +16,7 @@ use toolcrib_ledger::{
 
 use super::record::spans;
 use crate::settings::Settings;
-use crate::settings::table::{self, QuarantineAt};
+use crate::settings::{QuarantineAt, table};
 
 /// How long a long-lived process waits between two rounds of maintenance.
 const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(10);

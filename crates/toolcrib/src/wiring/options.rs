@@ -19,6 +19,8 @@ pub struct OpenOptions {
     pub flags: Vec<FlagValue>,
     /// The settings that `-c` sets, as `KEY=VALUE`.
     pub assignments: Vec<String>,
+    /// The program that runs modules; this one if absent.
+    pub worker_program: Option<PathBuf>,
     /// Whether the process answers many calls, so that an index is worth having.
     pub is_long_lived: bool,
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use serde_json::{Value, json};
-use toolcrib_core::{Clock, Note, Principal, Recorder, Role, ToolName, Toolset, escape};
+use toolcrib_core::{Clock, Note, Principal, Recorder, Role, Shelf, ToolName, Toolset, escape};
 use toolcrib_ledger::{
     Act, Cleared, ClearedFigures, Comparison, EventKind, QuarantineList, Spans, StateFolder, Stats,
     StatsError, ToolStats, comparisons, report,
@@ -14,6 +14,7 @@ use toolcrib_tools::catalogues;
 
 use super::contract_names::{in_contract, is_described, name_in_contract};
 use super::maintenance::RecordMaintenance;
+use super::plugin_shelf::saved_shelf;
 use super::state_access::StateAccess;
 use super::toolset::{limits_of, toolset};
 use crate::settings::Settings;
@@ -33,13 +34,13 @@ pub struct ToolReports {
 pub struct LiveToolLimits(Arc<RwLock<HashMap<ToolName, Value>>>);
 
 impl LiveToolLimits {
-    fn new(settings: &Settings) -> Self {
-        Self(Arc::new(RwLock::new(limits_under(settings))))
+    fn new(settings: &Settings, shelf: Shelf) -> Self {
+        Self(Arc::new(RwLock::new(limits_under(settings, shelf))))
     }
 
-    /// Takes the limits of other settings.
-    pub(super) fn replace(&self, settings: &Settings) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = limits_under(settings);
+    /// Takes the limits of other settings and tools.
+    pub(super) fn replace(&self, settings: &Settings, shelf: Shelf) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = limits_under(settings, shelf);
     }
 
     fn of(&self, tool: &ToolName) -> Value {
@@ -48,8 +49,8 @@ impl LiveToolLimits {
     }
 }
 
-fn limits_under(settings: &Settings) -> HashMap<ToolName, Value> {
-    let toolset = toolset(settings).ok();
+fn limits_under(settings: &Settings, shelf: Shelf) -> HashMap<ToolName, Value> {
+    let toolset = toolset(settings, shelf).ok();
     let offers = toolset.iter().flat_map(Toolset::offers);
     let names = offers.map(|offer| offer.full_name().clone());
     names.map(|name| (name.clone(), limits_of(settings, toolset.as_ref(), &name))).collect()
@@ -64,7 +65,10 @@ impl StateAccess {
             clock: Arc::clone(&self.clock),
             spans: self.spans(),
             maintenance: self.maintenance.clone(),
-            limits: LiveToolLimits::new(&self.settings),
+            limits: LiveToolLimits::new(
+                &self.settings,
+                saved_shelf(&self.settings, self.state.folder()),
+            ),
         }
     }
 }

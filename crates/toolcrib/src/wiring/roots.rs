@@ -8,7 +8,7 @@ use toolcrib_host::{FileRules, Root, UndoStore, Workspace};
 
 use crate::error::{CliError, CliErrorKind};
 use crate::settings::Settings;
-use crate::settings::table::{self, BroadRoot};
+use crate::settings::{BroadRoot, table};
 
 /// Directories that hold more than one project.
 const BROAD_DIRECTORIES: [&str; 13] = [

@@ -169,12 +169,14 @@ pub(super) fn project_rules(root: &Root) -> Result<Option<String>, CliError> {
     String::from_utf8(bytes).map(Some).map_err(|_| refuse("not UTF-8".to_owned()))
 }
 
-/// Returns whether this is the name of a catalogue or a tool, `catalogue/tool` included.
+/// Returns whether this is the name of a catalogue or a tool, `catalogue/tool` included. A tool of a catalogue without
+/// compiled tools may come later.
 fn is_known(name: &str) -> bool {
     let name = ToolName::from(name);
     let (catalogue, tool) = name.parts();
     catalogues().iter().any(|it| {
-        let has_tool = it.tools.iter().any(|known| known.declaration().name == tool);
+        let has_tool = it.tools.iter().any(|known| known.declaration().name == tool)
+            || it.tools.is_empty() && catalogue.is_some();
         catalogue.is_none() && it.name == tool
             || has_tool && catalogue.is_none_or(|name| name == it.name)
     })

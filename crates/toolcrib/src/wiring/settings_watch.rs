@@ -29,23 +29,30 @@ impl LiveSettings {
     /// Watches the files on a thread of its own for as long as the process lives, and takes up what changes.
     pub fn watch(self: &Arc<Self>) -> io::Result<()> {
         let live = Arc::clone(self);
-        let first = FileWatch::new(live.sources().paths())?;
+        let first = FileWatch::new(&live.watched_files())?;
         thread::Builder::new().name("settings-watch".to_owned()).spawn(move || {
             let mut watch = first;
             loop {
                 // After the watch has begun, so that no change falls between the two.
                 // The operator was told.
                 let _ = live.read_again();
+                live.take_up_changed_plugins();
                 watch.wait_for_change();
                 watch.wait_for_rest();
                 // Folders may be other ones now.
-                match FileWatch::new(live.sources().paths()) {
+                match FileWatch::new(&live.watched_files()) {
                     Ok(fresh) => watch = fresh,
                     Err(err) => return live.tell_unwatched(&err),
                 }
             }
         })?;
         Ok(())
+    }
+
+    /// Returns the files whose changes are taken up.
+    fn watched_files(&self) -> Vec<PathBuf> {
+        let plugins = self.crib().plugins().generation_file();
+        self.sources().paths().iter().cloned().chain([plugins]).collect()
     }
 
     /// Says that changes of files are not noticed.

@@ -13,6 +13,7 @@ use toolcrib_ledger::{Journal, RecordWriter, Redactor, SnapshotStore, Spans, Sta
 use super::locations::{environment, open_root, own_paths, settings_files, state_folder};
 use super::maintenance::{Quarantined, RecordMaintenance};
 use super::options::OpenOptions;
+use super::plugin_shelf::saved_shelf;
 use super::roots::RootOpener;
 use super::toolset::{limits_of, toolset};
 use super::{record, recovery, rules};
@@ -155,7 +156,7 @@ impl StateAccess {
 
     /// Returns the tools on offer, within the operator's limits.
     pub fn toolset(&self) -> Result<Toolset, CliError> {
-        toolset(&self.settings)
+        toolset(&self.settings, saved_shelf(&self.settings, self.state.folder()))
     }
 
     /// Returns the spans of time that are compared to find tools that got worse.

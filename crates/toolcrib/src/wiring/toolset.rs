@@ -1,19 +1,18 @@
 //! Which tools are on offer, and within which limits.
 
 use serde_json::{Value, json};
-use toolcrib_core::{ToolName, Toolset};
-use toolcrib_tools::catalogues;
+use toolcrib_core::{Shelf, ToolName, Toolset};
 
 use super::catalogue;
 use crate::error::CliError;
 use crate::settings::{SettingKey, Settings, table};
 
 /// Returns the tools that the settings offer, within the limits that the settings give.
-pub fn toolset(settings: &Settings) -> Result<Toolset, CliError> {
+pub fn toolset(settings: &Settings, shelf: Shelf) -> Result<Toolset, CliError> {
     let mut toolset = if settings.is_set(table::TOOLSET) {
-        Toolset::choose(catalogues(), &settings.get(table::TOOLSET))?
+        Toolset::choose(shelf, &settings.get(table::TOOLSET))?
     } else {
-        Toolset::everything(catalogues())
+        Toolset::everything(shelf)
     };
     let is_enabled = settings.get(table::TOOLS_ENABLED);
     toolset.adjust(|offer| is_enabled && catalogue::narrow(settings, offer));

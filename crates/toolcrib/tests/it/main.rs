@@ -41,6 +41,7 @@ mod oauth;
 mod operations;
 mod past;
 mod place;
+mod plugins;
 mod policy;
 mod privilege;
 mod prompt;

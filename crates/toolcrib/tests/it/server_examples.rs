@@ -140,6 +140,7 @@ fn every_operation_has_an_example_and_the_server_answers_it_so() {
     run_commands(&mut story);
     read_statistics(&mut story);
     change_rules(&mut story);
+    bring_tools(&mut story);
     change_settings(&mut story);
     look_around(&mut story);
     let Story { specification, examples, .. } = story;
@@ -278,6 +279,64 @@ fn change_rules(story: &mut Story<'_>) {
     story.ask("explain", Asked { role: "agent", body, ..Asked::default() });
     let path: &[_] = &[("id", "no-secrets")];
     story.ask("remove_rule", Asked { role: "admin", path, ..Asked::default() });
+}
+
+fn bring_tools(story: &mut Story<'_>) {
+    let code = |name: &str, result: &str| {
+        format!(
+            "export const name = '{name}';\n\
+             export const description = 'Counts the lines of a text';\n\
+             export const parameters = {{type: 'object', properties: {{text: {{type: 'string'}}}}, required: ['text']}};\n\
+             export const examples = [{{about: 'two lines', args: {{text: 'a\\nb'}}, reply: {{lines: 2}}}}];\n\
+             export async function execute(args) {{ return {{lines: {result}}}; }}\n"
+        )
+    };
+    let count = "args.text.split('\\n').length";
+    let propose = |name: &str, result: &str| {
+        json!({
+            "name": name,
+            "description": "Counts the lines of a text",
+            "code": code(name, result),
+            "reasoning": "The agent counts lines all day",
+        })
+    };
+    let path: &[_] = &[("tool", "count_lines")];
+    let body = propose("count_lines", count);
+    story.ask("propose_tool", Asked { role: "agent", body, ..Asked::default() });
+    story.ask("list_proposals", Asked { role: "approver", ..Asked::default() });
+    let shown = story.ask("show_proposal", Asked { role: "approver", path, ..Asked::default() });
+    let body = json!({"hash": shown["proposal"]["hash"]});
+    story.ask("approve_tool", Asked { role: "approver", path, body, ..Asked::default() });
+    let agent = story.tokens["agent"].clone();
+    let worse = propose("count_lines", "args.text.length");
+    assert_eq!(story.server.post(&agent, "/api/tools/propose", &worse).0, 200);
+    let body = json!({"reason": "the example fails"});
+    story.ask("reject_tool", Asked { role: "approver", path, body, ..Asked::default() });
+    assert_eq!(story.server.post(&agent, "/api/tools/propose", &worse).0, 200);
+    let approver = story.tokens["approver"].clone();
+    let approve = "/api/tools/approve/count_lines";
+    assert_eq!(story.server.post(&approver, approve, &json!({})).0, 200);
+    let body = json!({});
+    story.ask("roll_back_plugin", Asked { role: "admin", path, body, ..Asked::default() });
+    story.ask("disable_plugin", Asked { role: "admin", path, ..Asked::default() });
+    story.ask("enable_plugin", Asked { role: "admin", path, ..Asked::default() });
+    story.ask("list_plugins", Asked { role: "approver", ..Asked::default() });
+    story.ask("reload_tools", Asked { role: "admin", ..Asked::default() });
+    let admin = story.tokens["admin"].clone();
+    let approval = |word: &str| json!({"plugins.approval_required": word});
+    assert_eq!(story.server.post(&admin, "/api/settings", &approval("off")).0, 200);
+    let body =
+        json!({"name": "count_words", "code": code("count_words", "args.text.split(' ').length")});
+    story.ask("write_tool", Asked { role: "admin", body, ..Asked::default() });
+    assert_eq!(story.server.post(&admin, "/api/settings", &approval("on")).0, 200);
+    assert_eq!(
+        story.server.send(&admin, "POST", "/api/plugins/count_words/disable", "", "").0,
+        200
+    );
+    assert_eq!(
+        story.server.send(&admin, "POST", "/api/plugins/count_lines/disable", "", "").0,
+        200
+    );
 }
 
 fn change_settings(story: &mut Story<'_>) {

@@ -273,7 +273,7 @@ fn wink_read_file_counts_the_lines_of_the_whole_file() {
 fn declarations_have_the_defaults_and_names_of_the_contracts() {
     let scratch = Scratch::new();
     let crib = scratch.open();
-    let toolset = toolcrib::wiring::toolset(&crib.crib.settings).unwrap();
+    let toolset = crib.crib.toolset().unwrap();
     let find = |name: &str| toolset.find(&name.into()).unwrap().clone();
     for (tool, argument, default) in [
         ("wink/list_dir", "path", json!(".")),

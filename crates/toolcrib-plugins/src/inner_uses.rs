@@ -1,0 +1,128 @@
+//! Answers the uses of `ctx` by calls of other tools. What the module did not declare is refused before any call; what it
+//! declared is decided and recorded like every other call.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value, json};
+use toolcrib_core::{Ctx, Files, InnerCalls, Outcome, escape};
+
+use crate::host_uses::{HostUses, UseError, UseKind};
+use crate::permissions::Permissions;
+
+/// The tools that read and write for a module. Their contract is the one that modules come from.
+const READ_TOOL: &str = "forgekeeper/read_file";
+const WRITE_TOOL: &str = "forgekeeper/write_file";
+
+/// How many calls one `ctx.read` makes at most. The tool replies with a part of a long file.
+const MAX_PARTS: usize = 100;
+
+/// Answers the uses of one call.
+pub(crate) struct InnerUses<'a> {
+    permissions: &'a Permissions,
+    files: Arc<dyn Files>,
+    calls: Option<Arc<dyn InnerCalls>>,
+    waited: Mutex<Duration>,
+}
+
+impl<'a> InnerUses<'a> {
+    /// Answers with what the call of `ctx` may use.
+    pub(crate) fn new(permissions: &'a Permissions, ctx: &Ctx) -> Self {
+        let (files, calls) = (Arc::clone(&ctx.files), ctx.calls.clone());
+        Self { permissions, files, calls, waited: Mutex::default() }
+    }
+
+    /// Makes a call. A call that fails rejects the module's promise.
+    fn call(&self, tool: &str, args: Value) -> Result<Value, UseError> {
+        let Some(calls) = &self.calls else {
+            let message = "a tool that another tool called can use nothing of `ctx`";
+            return Err(refused("use_unavailable", message));
+        };
+        let start = Instant::now();
+        let Outcome { reply, error, elapsed, .. } = calls.call(tool.into(), args);
+        // The time of a call leaves out how long a person took to answer.
+        let waited = start.elapsed().saturating_sub(elapsed);
+        *self.waited.lock().unwrap_or_else(PoisonError::into_inner) += waited;
+        match error {
+            None => Ok(reply),
+            Some(error) => Err(refused(error.kind.as_str(), &error.message)),
+        }
+    }
+
+    fn read(&self, path: &str) -> Result<Value, UseError> {
+        self.check_path(UseKind::Read, path)?;
+        let mut text = String::new();
+        let mut offset = None;
+        for _ in 0..MAX_PARTS {
+            let mut args = Map::new();
+            args.insert("path".to_owned(), path.into());
+            if let Some(offset) = offset {
+                args.insert("offset".to_owned(), offset);
+            }
+            let reply = self.call(READ_TOOL, Value::Object(args))?;
+            text.push_str(reply["result"]["content"].as_str().unwrap_or_default());
+            match reply["result"].get("next_offset") {
+                Some(next) => offset = Some(next.clone()),
+                None => return Ok(text.into()),
+            }
+        }
+        let message = format!("`{path}` is too long to be read as a whole");
+        Err(refused("too_large", &message))
+    }
+
+    /// Refuses a path that the module did not declare. A link counts as where it leads.
+    fn check_path(&self, kind: UseKind, path: &str) -> Result<(), UseError> {
+        let may = |path: &str| match kind {
+            UseKind::Read => self.permissions.may_read(path),
+            UseKind::Write => self.permissions.may_write(path),
+            UseKind::Call | UseKind::Fetch => false,
+        };
+        let (root, target) = (self.files.resolve("."), self.files.resolve(path));
+        let below = target.path.strip_prefix(&root.path).map(|rest| rest.trim_start_matches('/'));
+        if may(path) && target.is_inside && below.is_some_and(may) {
+            return Ok(());
+        }
+        let (kind, path) = (kind.as_str(), escape::line(path));
+        let message = format!("the module did not declare that it would {kind} `{path}`");
+        Err(refused("permission_not_declared", &message))
+    }
+}
+
+impl HostUses for InnerUses<'_> {
+    fn answer(&self, kind: UseKind, args: &Value) -> Result<Value, UseError> {
+        let text = |at: usize, name: &str| {
+            let wrong = || {
+                let message = format!("`{name}` of `ctx.{}` must be a text", kind.as_str());
+                refused("bad_args", &message)
+            };
+            args.get(at).and_then(Value::as_str).ok_or_else(wrong)
+        };
+        match kind {
+            UseKind::Read => self.read(text(0, "path")?),
+            UseKind::Write => {
+                let (path, content) = (text(0, "path")?, text(1, "text")?);
+                self.check_path(kind, path)?;
+                let reply = self.call(WRITE_TOOL, json!({"path": path, "content": content}))?;
+                Ok(reply["result"].clone())
+            }
+            UseKind::Call => {
+                let tool = text(0, "tool")?;
+                if !self.permissions.may_call(tool) {
+                    let tool = escape::line(tool);
+                    let message = format!("the module did not declare that it would call `{tool}`");
+                    return Err(refused("permission_not_declared", &message));
+                }
+                self.call(tool, args.get(1).cloned().unwrap_or_else(|| json!({})))
+            }
+            UseKind::Fetch => Err(refused("use_unavailable", "`ctx.fetch` does not exist yet")),
+        }
+    }
+
+    fn waited(&self) -> Duration {
+        *self.waited.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn refused(code: &str, message: &str) -> UseError {
+    UseError { code: code.to_owned(), message: message.to_owned() }
+}

@@ -1,0 +1,14 @@
+//! What the binary must do about tools from other authors, because it has the sandbox that they run in.
+
+use toolcrib_plugins::PluginError;
+use toolcrib_plugins::lifecycle::Lifecycle;
+
+/// The tools from other authors that this process has loaded. Everything here can block.
+pub trait LivePlugins: Send + Sync {
+    /// Returns what proposes, answers and switches them under the settings in force.
+    fn lifecycle(&self) -> Lifecycle;
+
+    /// Loads the versions that are active now, and drops the others. Calls that run finish on the version they began
+    /// with. Returns how many tools the contract's API has then.
+    fn take_up(&self) -> Result<usize, PluginError>;
+}

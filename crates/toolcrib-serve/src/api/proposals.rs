@@ -1,0 +1,396 @@
+//! `/api/tools/propose`, `pending`, `approve` and `reject`: tools that somebody proposes, and the answers.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use toolcrib_core::{Caller, escape};
+use toolcrib_plugins::lifecycle::Lifecycle;
+use toolcrib_plugins::permissions::{PermissionChanges, Permissions};
+use toolcrib_plugins::propose::NewTool;
+use toolcrib_plugins::review::{PendingTool, ProposalReview};
+use toolcrib_plugins::tool_proposal::{ExampleResult, ToolProposal};
+use toolcrib_plugins::{PluginError, PluginErrorKind};
+
+use super::access::{AccessRight, CallVisibility};
+use super::blocking::blocking;
+use super::context::Api;
+use super::fields::{BodyFields, OptionalBodyFields};
+use super::json_reply::{JsonReply, Reply};
+use super::operation::Operation;
+use super::plugin_replies::{plugin_error, proposal_faults, stamp, with_lifecycle};
+
+/// The operations about proposed tools.
+pub(super) fn operations() -> Vec<Operation> {
+    let answers = |operation: Operation, about: &'static str| {
+        operation
+            .about(AccessRight::Approve, about)
+            .fails(StatusCode::FORBIDDEN, "The one who answers is the one who proposed.")
+            .fails(StatusCode::NOT_FOUND, "There is no proposal of this tool.")
+            .fails(StatusCode::CONFLICT, "It was answered or expired, or is not what was shown.")
+    };
+    vec![
+        Operation::post("/api/tools/propose", "propose_tool", propose)
+            .about(
+                AccessRight::Call,
+                "Proposes a tool. A person must approve it before it is loaded.",
+            )
+            .body::<ProposeBody>()
+            .replies::<ProposeReply>()
+            .fails(StatusCode::CONFLICT, "The name is taken, or a proposal of this name waits.")
+            .fails(StatusCode::PAYLOAD_TOO_LARGE, "The code is too large.")
+            .fails(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                "The tool has faults. All of them are listed.",
+            ),
+        Operation::get("/api/tools/pending", "list_proposals", pending)
+            .about(AccessRight::Any, "Lists the proposed tools that wait. An agent sees its own.")
+            .replies::<PendingReply>(),
+        Operation::get("/api/tools/pending/{tool}", "show_proposal", show)
+            .about(
+                AccessRight::Any,
+                "Shows a proposal with all that an answer needs, by the tool's name or by its id.",
+            )
+            .replies::<ReviewReply>()
+            .fails(StatusCode::NOT_FOUND, "There is no proposal of this tool."),
+        answers(
+            Operation::post("/api/tools/approve/{tool}", "approve_tool", approve),
+            "Approves a proposed tool, and loads it.",
+        )
+        .body::<ApproveBody>()
+        .replies::<ApproveReply>(),
+        answers(
+            Operation::post("/api/tools/reject/{tool}", "reject_tool", reject),
+            "Rejects a proposed tool.",
+        )
+        .body::<RejectBody>()
+        .replies::<RejectReply>(),
+    ]
+}
+
+/// A tool that somebody proposes.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ProposeBody {
+    /// The name, which the module must export, too.
+    name: String,
+    /// What the tool does.
+    description: String,
+    /// The ES module.
+    code: String,
+    /// Why it is proposed.
+    #[serde(default)]
+    reasoning: String,
+}
+
+/// The answer that a proposal is approved.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ApproveBody {
+    /// The hash of the version that was shown, or its first 12 digits. Another version is not approved.
+    hash: Option<String>,
+}
+
+/// The answer that a proposal is rejected.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct RejectBody {
+    /// Why, for the one who proposed.
+    #[serde(default)]
+    reason: String,
+}
+
+/// The reply to a proposal.
+#[derive(Serialize, JsonSchema)]
+struct ProposeReply {
+    ok: bool,
+    proposal: ProposalFields,
+    message: &'static str,
+}
+
+/// A proposal, as every reply has it.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct ProposalFields {
+    id: String,
+    tool_name: String,
+    /// `pending`, `approved`, `rejected` or `expired`.
+    status: &'static str,
+    created_at: String,
+    expires_at: String,
+    /// The hash of code and declaration, which an approval is bound to.
+    hash: String,
+    /// Who proposed it.
+    by: String,
+    /// Why.
+    reasoning: String,
+    /// What the examples did that the module declares.
+    examples: Vec<ExampleFields>,
+}
+
+/// What an example of a module did.
+#[derive(Serialize, JsonSchema)]
+struct ExampleFields {
+    about: String,
+    ok: bool,
+    /// What went wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
+}
+
+/// The proposals that wait.
+#[derive(Serialize, JsonSchema)]
+struct PendingReply {
+    ok: bool,
+    pending: Vec<PendingFields>,
+    count: usize,
+}
+
+/// A proposal that waits.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct PendingFields {
+    #[serde(flatten)]
+    proposal: ProposalFields,
+    description: String,
+    /// The beginning of the code.
+    code_preview: String,
+    #[serde(flatten)]
+    asked: AskedPermissions,
+}
+
+/// What a tool would be allowed to do.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct AskedPermissions {
+    /// The tier that the tool would have.
+    tier: u8,
+    /// What it asks for: `read`, `write`, `hosts`, `tools`, `secrets`.
+    permissions: Value,
+    /// What it asks for and the active version does not, and the other way round: `added` and `removed`.
+    permission_changes: Value,
+}
+
+/// A proposal with all that an answer needs.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct ReviewReply {
+    ok: bool,
+    proposal: ProposalFields,
+    description: String,
+    /// The JSON Schema of the arguments.
+    parameters: Value,
+    #[serde(flatten)]
+    asked: AskedPermissions,
+    /// The code. Characters that would hide something are escaped.
+    code: String,
+    /// The hash of the version that is active now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    active: Option<String>,
+    /// What differs from the code of that version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    difference: Option<String>,
+}
+
+/// The reply to an approval.
+#[derive(Serialize, JsonSchema)]
+struct ApproveReply {
+    ok: bool,
+    tool: ApprovedFields,
+    message: String,
+}
+
+/// A tool that was approved.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct ApprovedFields {
+    name: String,
+    status: &'static str,
+    approved_at: String,
+    /// The file in the tools folder. Without one, the message says why it could not be written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
+    /// The first digits of the hash.
+    version: String,
+}
+
+/// The reply to a rejection.
+#[derive(Serialize, JsonSchema)]
+struct RejectReply {
+    ok: bool,
+    tool: RejectedFields,
+    message: &'static str,
+}
+
+/// A tool that was rejected.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct RejectedFields {
+    name: String,
+    status: &'static str,
+    rejected_at: String,
+    reason: String,
+}
+
+async fn propose(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    BodyFields(body): BodyFields<ProposeBody>,
+) -> Reply {
+    let ProposeBody { name, description, code, reasoning } = body;
+    let new = NewTool { name, description, code, reasoning };
+    let proposed = with_lifecycle(api, move |lifecycle| lifecycle.propose(new, &caller)).await?;
+    let proposal = proposed.map_err(|faults| proposal_faults(&faults))?;
+    JsonReply::ok(&ProposeReply {
+        ok: true,
+        proposal: ProposalFields::of(&proposal, "pending"),
+        message: "Tool proposal submitted. Awaiting approval.",
+    })
+}
+
+async fn pending(State(api): State<Arc<Api>>, Extension(caller): Extension<Caller>) -> Reply {
+    let sees = CallVisibility::of(&caller);
+    let pending = with_lifecycle(api, Lifecycle::pending).await?;
+    let pending = pending.map_err(|err| plugin_error(&err))?;
+    let seen = pending.iter().filter(|it| sees.includes(Some(&it.proposal.by.principal)));
+    let pending: Vec<PendingFields> = seen.map(PendingFields::of).collect();
+    JsonReply::ok(&PendingReply { ok: true, count: pending.len(), pending })
+}
+
+async fn show(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path(tool): Path<String>,
+) -> Reply {
+    let sees = CallVisibility::of(&caller);
+    let wanted = tool.clone();
+    let review = with_lifecycle(api, move |lifecycle| lifecycle.review(&wanted)).await?;
+    let review = review.map_err(|err| plugin_error(&err))?;
+    if !sees.includes(Some(&review.proposal.by.principal)) {
+        let message = format!("there is no proposal of `{}`", escape::line(&tool));
+        return Err(plugin_error(&PluginError::new(PluginErrorKind::NotFound, message)));
+    }
+    JsonReply::ok(&ReviewReply::of(review))
+}
+
+async fn approve(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path(tool): Path<String>,
+    OptionalBodyFields(body): OptionalBodyFields<ApproveBody>,
+) -> Reply {
+    let plugins = Arc::clone(&api);
+    let approved = blocking(move || {
+        let lifecycle = plugins.ports.plugins.lifecycle();
+        let approved = lifecycle.approve(&tool, body.hash.as_deref(), &caller.principal)?;
+        plugins.ports.plugins.take_up()?;
+        Ok(approved)
+    });
+    let approved = approved.await?.map_err(|err: PluginError| plugin_error(&err))?;
+    let (path, message) = match &approved.written {
+        Ok(path) => {
+            (Some(path.display().to_string()), "Tool approved and written to disk".to_owned())
+        }
+        Err(err) => (None, format!("Tool approved, but not written to disk: {err}")),
+    };
+    JsonReply::ok(&ApproveReply {
+        ok: true,
+        tool: ApprovedFields {
+            name: approved.name,
+            status: "approved",
+            approved_at: stamp(approved.at),
+            path,
+            version: approved.hash.short().to_owned(),
+        },
+        message,
+    })
+}
+
+async fn reject(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path(tool): Path<String>,
+    OptionalBodyFields(body): OptionalBodyFields<RejectBody>,
+) -> Reply {
+    let reason = body.reason.clone();
+    let rejected =
+        with_lifecycle(api, move |it| it.reject(&tool, &body.reason, &caller.principal)).await?;
+    let (proposal, at) = rejected.map_err(|err| plugin_error(&err))?;
+    JsonReply::ok(&RejectReply {
+        ok: true,
+        tool: RejectedFields {
+            name: proposal.name,
+            status: "rejected",
+            rejected_at: stamp(at),
+            reason,
+        },
+        message: "Tool proposal rejected",
+    })
+}
+
+impl ProposalFields {
+    fn of(proposal: &ToolProposal, status: &'static str) -> Self {
+        let example = |example: &ExampleResult| ExampleFields {
+            about: example.about.clone(),
+            ok: example.is_ok,
+            message: example.message.clone(),
+        };
+        Self {
+            id: proposal.id.as_str().to_owned(),
+            tool_name: proposal.name.clone(),
+            status,
+            created_at: stamp(proposal.created_at),
+            expires_at: stamp(proposal.expires_at),
+            hash: proposal.hash.as_str().to_owned(),
+            by: proposal.by.principal.name.clone(),
+            reasoning: proposal.reasoning.clone(),
+            examples: proposal.examples.iter().map(example).collect(),
+        }
+    }
+}
+
+impl PendingFields {
+    fn of(pending: &PendingTool) -> Self {
+        let declared = &pending.declaration;
+        Self {
+            proposal: ProposalFields::of(&pending.proposal, "pending"),
+            description: pending.proposal.description.clone(),
+            code_preview: pending.code_preview.clone(),
+            asked: AskedPermissions::of(
+                declared.tier.number(),
+                &declared.permissions,
+                &pending.permission_changes,
+            ),
+        }
+    }
+}
+
+impl AskedPermissions {
+    fn of(tier: u8, permissions: &Permissions, changes: &PermissionChanges) -> Self {
+        Self { tier, permissions: json!(permissions), permission_changes: json!(changes) }
+    }
+}
+
+impl ReviewReply {
+    fn of(review: ProposalReview) -> Self {
+        let declared = &review.declaration;
+        Self {
+            ok: true,
+            proposal: ProposalFields::of(&review.proposal, review.status.as_str()),
+            description: review.proposal.description.clone(),
+            asked: AskedPermissions::of(
+                declared.tier.number(),
+                &declared.permissions,
+                &review.permission_changes,
+            ),
+            parameters: review.declaration.parameters,
+            code: review.code,
+            active: review.active.map(String::from),
+            difference: review.difference,
+        }
+    }
+}
