@@ -11,6 +11,7 @@ use serde::de::{Deserialize, DeserializeOwned};
 use serde_json::{Map, Value};
 
 use crate::call::CallId;
+use crate::caller::Caller;
 use crate::calling_client::CallingClient;
 use crate::cancel::Cancel;
 use crate::capability::{Clock, Files, Tree};
@@ -97,6 +98,9 @@ pub struct CallTerms {
 pub trait InnerCalls: Send + Sync {
     /// Makes a call and waits for its outcome. It is decided and recorded as any call is, and told as the tool's.
     fn call(&self, tool: ToolName, args: Value) -> Outcome;
+
+    /// Returns who made the tool's own call.
+    fn outer_caller(&self) -> &Caller;
 }
 
 /// Adds up the resources that a call uses.

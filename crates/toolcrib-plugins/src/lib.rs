@@ -26,6 +26,7 @@ mod pool_bell;
 mod private_file;
 pub mod proposal_store;
 pub mod propose;
+pub mod propose_tool;
 pub mod reload;
 pub mod review;
 pub mod schema_check;

@@ -24,8 +24,8 @@ use crate::worker_line::{EndKind, EngineLimit, FromWorker, ModuleCall, ModuleEnd
 const DATA_EXPORTS: [&str; 7] =
     ["name", "description", "parameters", "output", "securityTier", "permissions", "examples"];
 
-/// The exports without which a module is no tool, besides `execute`.
-const NEEDED_EXPORTS: [&str; 3] = ["name", "description", "parameters"];
+/// The exports without which a module is no tool.
+const NEEDED_EXPORTS: [&str; 4] = ["name", "description", "parameters", "execute"];
 
 /// The most bytes of all exports together, as JSON.
 const MAX_EXPORT_BYTES: usize = 512 << 10;

@@ -70,7 +70,7 @@ impl LoadedTool for ProposeTool {
         self.schema.value().clone()
     }
 
-    fn version(&self) -> &str {
+    fn version(&self) -> &'static str {
         env!("CARGO_PKG_VERSION")
     }
 
@@ -117,6 +117,7 @@ impl Prepared for PreparedProposal {
 /// Says all that is wrong with a tool.
 fn told(faults: &ProposalFaults) -> ToolError {
     let all: Vec<String> = faults.0.iter().map(ToString::to_string).collect();
-    let kind = faults.0.first().map_or(ErrorKind::Failed, |first| ToolError::from(first.clone()).kind);
+    let kind =
+        faults.0.first().map_or(ErrorKind::Failed, |first| ToolError::from(first.clone()).kind);
     ToolError::new(kind, all.join("; ")).with("errors", all)
 }

@@ -80,4 +80,8 @@ impl<M: CallMaker> InnerCalls for CallsOfTool<M> {
         });
         made.unwrap_or_else(|panic| resume_unwind(panic))
     }
+
+    fn outer_caller(&self) -> &Caller {
+        &self.outer.caller
+    }
 }

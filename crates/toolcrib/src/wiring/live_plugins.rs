@@ -32,6 +32,11 @@ impl LiveSettings {
     fn take_up_plugins(&self) {
         // A change of the settings that has begun would bring the tools back that it began with.
         let _changing = self.begin_change();
+        self.load_plugins();
+    }
+
+    /// Does the same for whoever holds the right to change settings.
+    pub(super) fn load_plugins(&self) {
         let settings = self.settings();
         for warning in self.crib().plugins().load(&settings) {
             self.tell(&warning);

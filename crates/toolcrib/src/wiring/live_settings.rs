@@ -325,9 +325,9 @@ impl LiveSettings {
         } else {
             lines.replace(&next.recorded(), redactor);
         }
-        self.limits.replace(&next.settings, self.crib.plugins().shelf());
         self.runtime.replace(runtime);
         *self.in_force() = next;
+        self.load_plugins();
         self.tell(&line);
         for warning in warnings {
             self.tell(&warning);

@@ -5,11 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use toolcrib_core::worker::{StartedWorker, WorkerRequest, Workers};
-use toolcrib_core::{ErrorKind, LoadedTools, Shelf, ShelvedTool, ToolError, ToolHandle};
+use toolcrib_core::{
+    ErrorKind, LoadedTool, LoadedTools, Shelf, ShelvedTool, ToolError, ToolHandle,
+};
 use toolcrib_plugins::PluginError;
 use toolcrib_plugins::module_tool::ModuleTool;
 use toolcrib_plugins::permissions::Permissions;
 use toolcrib_plugins::plugin_store::PluginStore;
+use toolcrib_plugins::propose_tool::ProposeTool;
 use toolcrib_plugins::version_approval::ApprovalRule;
 use toolcrib_plugins::version_hash::VersionHash;
 use toolcrib_plugins::version_store::SavedVersion;
@@ -22,7 +25,7 @@ use crate::settings::{Settings, table};
 pub fn saved_shelf(settings: &Settings, state: &Path) -> Shelf {
     let pool = WorkerPool::new(Arc::new(NoWorkers), PoolLimits::default());
     let (tools, _) = active_tools(&PluginStore::new(state), settings, &pool, &HashMap::new());
-    shelf_with(&tools).0
+    shelf_with(&tools, None).0
 }
 
 /// A version, and the tool that it is.
@@ -72,13 +75,18 @@ pub(super) fn active_tools(
     (tools, warnings)
 }
 
-/// Puts tools on the shelf. If one has the name of another, none of them is there.
-pub(super) fn shelf_with(tools: &[VersionTool]) -> (Shelf, Option<String>) {
+/// Puts tools on the shelf, and the tool that proposes others, if there is one. If one has the name of another, none of
+/// them is there.
+pub(super) fn shelf_with(
+    tools: &[VersionTool],
+    proposing: Option<ProposeTool>,
+) -> (Shelf, Option<String>) {
     let compiled = Shelf::from(catalogues());
-    let shelved = tools.iter().map(|(_, tool)| ShelvedTool {
-        catalogue: &PLUGINS,
-        tool: ToolHandle::Loaded(Arc::clone(tool) as _),
-    });
+    let modules = tools.iter().map(|(_, tool)| Arc::clone(tool) as Arc<dyn LoadedTool>);
+    let proposing = proposing.map(|tool| Arc::new(tool) as Arc<dyn LoadedTool>);
+    let shelved = modules
+        .chain(proposing)
+        .map(|tool| ShelvedTool { catalogue: &PLUGINS, tool: ToolHandle::Loaded(tool) });
     match compiled.with(LoadedTools { catalogues: Vec::new(), tools: shelved.collect() }) {
         Ok(shelf) => (shelf, None),
         Err(name) => (compiled, Some(format!("tools of others are not loaded: two are `{name}`"))),

@@ -14,6 +14,7 @@ use toolcrib_plugins::lifecycle::{Lifecycle, LifecycleRules};
 use toolcrib_plugins::module_tool::ModuleTool;
 use toolcrib_plugins::plugin_declaration::PluginDeclaration;
 use toolcrib_plugins::plugin_store::PluginStore;
+use toolcrib_plugins::propose_tool::ProposeTool;
 use toolcrib_plugins::schema_check::CheckedSchema;
 use toolcrib_plugins::version_hash::VersionHash;
 use toolcrib_plugins::worker_pool::{PoolLimits, WorkerPool};
@@ -79,6 +80,11 @@ impl Plugins {
 
     /// Returns what proposes, answers and switches tools under these settings.
     pub fn lifecycle(&self, settings: &Settings) -> Lifecycle {
+        self.lifecycle_on(self.shelf(), settings)
+    }
+
+    /// Returns the same. Names are compared with those on a shelf.
+    fn lifecycle_on(&self, shelf: Shelf, settings: &Settings) -> Lifecycle {
         Lifecycle {
             store: self.store.clone(),
             rules: LifecycleRules {
@@ -87,7 +93,7 @@ impl Plugins {
                 approval: approval_rule(settings),
                 tools_folder: self.tools_folder.clone(),
             },
-            checks: Arc::new(ShelfChecks(self.shelf())),
+            checks: Arc::new(ShelfChecks(shelf)),
             examiner: Arc::new(SandboxExaminer(Arc::clone(&self.pool))),
             recorder: Arc::clone(&self.recorder),
             clock: Arc::clone(&self.clock),
@@ -98,10 +104,14 @@ impl Plugins {
     pub(super) fn load(&self, settings: &Settings) -> Vec<String> {
         let generation = fs::read(self.store.generation_file()).ok();
         let mut loaded = self.loaded();
-        let (tools, warnings) = active_tools(&self.store, settings, &self.pool, &loaded.tools);
-        let (shelf, shared) = shelf_with(&tools);
+        let (tools, mut warnings) = active_tools(&self.store, settings, &self.pool, &loaded.tools);
+        let (modules, shared) = shelf_with(&tools, None);
+        warnings.extend(shared);
+        let proposing = ProposeTool::new(self.lifecycle_on(modules, settings));
+        let (shelf, shared) = shelf_with(&tools, proposing.ok());
+        warnings.extend(shared);
         *loaded = Loaded { shelf, tools: tools.into_iter().collect(), generation };
-        warnings.into_iter().chain(shared).collect()
+        warnings
     }
 
     /// Whether another process has changed what is active.

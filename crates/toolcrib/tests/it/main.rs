@@ -41,6 +41,7 @@ mod oauth;
 mod operations;
 mod past;
 mod place;
+mod plugin_load;
 mod plugins;
 mod policy;
 mod privilege;

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::mcp_client::{McpClient, Protocol};
 use crate::running_server::{RunningServer, wait_until};
 use crate::scratch::{Scratch, users};
 
@@ -163,8 +164,7 @@ fn a_tool_with_faults_is_refused_with_all_of_them() {
         (&1.into(), &21.into()),
         "{syntax}"
     );
-    let missing = refused("empty", "export const name = 'empty'; export const execute = () => 1;")
-        .to_string();
+    let missing = refused("empty", "export const name = 'empty';").to_string();
     assert!(missing.contains("description") && missing.contains("parameters"), "{missing}");
     for taken in ["echo", "read_file", "shell"] {
         let reply = refused(taken, &module(taken, "1"));
@@ -173,7 +173,7 @@ fn a_tool_with_faults_is_refused_with_all_of_them() {
     // The second letter is Cyrillic.
     refused("sh\u{435}ll", &module("sh\u{435}ll", "1"));
     let asks = module("asks", "1") + "export const permissions = {write: ['.']};\n";
-    assert!(refused("asks", &asks).to_string().contains("plugins.write"), "{asks}");
+    assert!(refused("asks", &asks).to_string().contains("too_many_permissions"), "{asks}");
     let schema = module("schema", "1").replace("type: \"string\"", "$ref: \"http://x.test/a\"");
     refused("schema", &schema);
     refused("large", &("//".to_owned() + &"x".repeat(1 << 20)));
@@ -354,4 +354,33 @@ fn what_a_module_uses_is_what_it_declared_and_each_use_is_a_call_on_the_record()
         "{story}"
     );
     assert!(story.to_string().contains("plugins/uses"), "{story}");
+}
+
+#[test]
+fn an_agent_proposes_with_a_tool_and_mcp_clients_are_told_of_the_new_one() {
+    let scratch = Scratch::new();
+    let off = scratch.call("plugins/propose_tool", "{}");
+    assert_eq!(off.code, 3, "without the setting it is not on offer: {}", off.stdout);
+    let on = ["-c", "plugins.self_update=on"];
+    let mut client = McpClient::start(&scratch, Protocol::Session, json!({}), &on);
+    let names = |client: &mut McpClient| -> Vec<String> {
+        let listed = client.request("tools/list", json!({}))["result"]["tools"].clone();
+        let name = |tool: &Value| tool["name"].as_str().unwrap().to_owned();
+        listed.as_array().unwrap().iter().map(name).collect()
+    };
+    assert!(names(&mut client).contains(&"propose_tool".to_owned()));
+    let refused = client.call("propose_tool", proposal("told", "export const name = ;"));
+    assert!(
+        refused["isError"] == true && refused.to_string().contains("told.mjs:1:21"),
+        "{refused}"
+    );
+    let proposed =
+        client.call("propose_tool", proposal("told", &module("told", "args.text + '!'")));
+    assert!(proposed["isError"] == false && proposed.to_string().contains("prop_"), "{proposed}");
+    assert!(!names(&mut client).contains(&"told".to_owned()));
+    assert_eq!(scratch.run(["proposals", "approve", "told", "--yes"]).code, 0);
+    assert_eq!(client.receive()["method"], "notifications/tools/list_changed");
+    assert!(names(&mut client).contains(&"told".to_owned()));
+    let called = client.call("told", json!({"text": "hi"}));
+    assert!(called.to_string().contains("hi!"), "{called}");
 }
