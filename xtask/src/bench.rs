@@ -11,8 +11,10 @@ mod corpus;
 mod deny;
 mod ledger;
 mod mcp;
+mod mcp_peer;
 mod measure;
 mod path;
+mod plugins;
 mod policy;
 mod questions;
 mod sandbox;
@@ -44,6 +46,9 @@ pub fn run() -> Result<(), Box<dyn Error>> {
     }
     if is_wanted("mcp") {
         mcp::run(&program)?;
+    }
+    if is_wanted("plugins") {
+        plugins::run(&program)?;
     }
     if is_wanted("policy") {
         policy::run()?;
