@@ -17,6 +17,7 @@ mod module_failure;
 pub mod module_tool;
 pub mod module_worker;
 pub mod name_check;
+pub mod name_form;
 pub mod permissions;
 pub mod plugin_declaration;
 pub mod plugin_error;

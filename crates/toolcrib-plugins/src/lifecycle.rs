@@ -92,9 +92,9 @@ impl Lifecycle {
             && !proposal.hash.is_meant_by(shown)
         {
             let short = proposal.hash.short();
-            let message = format!("the proposal of `{}` is version {short} now", proposal.name);
+            let message = format!("the proposal of `{}` is version {short}", proposal.name);
             return Err(PluginError::new(PluginErrorKind::Changed, message)
-                .hint("look at the proposal again, and approve what it shows"));
+                .hint("read the proposal again, and name the first 12 digits of what it shows"));
         }
         // Whatever could fail is tried before the answer, which cannot be taken back. Settings can have become
         // stricter since the examination, and the files can have been changed.
@@ -126,7 +126,7 @@ impl Lifecycle {
     }
 
     /// Ends the proposals whose time is over, and finishes what a process that died has left. A server does this at
-    /// its start and now and then; every change does it first.
+    /// its start; every change does it first.
     pub fn expire(&self) -> Result<(), PluginError> {
         // Without proposals, no folder is made.
         if self.store.proposals.all()?.is_empty() { Ok(()) } else { self.begin("").map(drop) }
@@ -358,7 +358,11 @@ fn closed(proposal: &ToolProposal, answer: &ProposalAnswer) -> PluginError {
         ProposalStatus::Expired => format!("the time to answer the proposal of `{name}` is over"),
         status => format!("`{name}` was {} by {}", status.as_str(), answer.answerer()),
     };
-    PluginError::new(PluginErrorKind::Closed, message).hint("it can be proposed again")
+    let told = PluginError::new(PluginErrorKind::Closed, message);
+    match answer.status {
+        ProposalStatus::Rejected | ProposalStatus::Expired => told.hint("it can be proposed again"),
+        ProposalStatus::Approved | ProposalStatus::Pending => told,
+    }
 }
 
 /// Fails if words are longer than anybody reads.

@@ -1,12 +1,10 @@
 //! Names of plugins: their form, and that none is another tool's or looks like one.
 
-use toolcrib_core::{Shelf, escape};
+use toolcrib_core::Shelf;
 
 use crate::lifecycle::PLUGINS_CATALOGUE;
+use crate::name_form::check_form;
 use crate::plugin_error::{PluginError, PluginErrorKind};
-
-/// The longest name.
-const MAX_NAME_BYTES: usize = 40;
 
 /// Names that would let a reader take a plugin for a part of the system or of Toolcrib.
 const RESERVED_NAMES: [&str; 20] = [
@@ -35,15 +33,15 @@ const RESERVED_NAMES: [&str; 20] = [
 /// Fails if a plugin cannot have this name. `others` are the names of other plugins. A further version of a plugin has
 /// the name of the plugin.
 pub fn check(name: &str, shelf: &Shelf, others: &[String]) -> Result<(), PluginError> {
+    check_form(name)?;
     let own_skeleton = skeleton(name);
-    if !has_form(name) {
-        let message = format!("`{}` cannot be the name of a tool", escape::line(name));
-        return Err(PluginError::new(PluginErrorKind::BadName, message).hint(
-            "use 1 to 40 lower-case letters, digits and single underscores, and begin with a letter",
-        ));
-    }
     let reserved = RESERVED_NAMES.iter().copied().chain(shelf.catalogues().map(|it| it.name));
     for other in reserved {
+        if other == name {
+            let message = format!("`{name}` is reserved");
+            let taken = PluginError::new(PluginErrorKind::NameTaken, message);
+            return Err(taken.hint("choose another name"));
+        }
         if skeleton(other) == own_skeleton {
             return Err(taken(name, other, "a reserved name"));
         }
@@ -71,15 +69,6 @@ fn taken(name: &str, other: &str, what: &str) -> PluginError {
     PluginError::new(PluginErrorKind::NameTaken, message).hint("choose another name")
 }
 
-fn has_form(name: &str) -> bool {
-    let is_fine = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
-    name.len() <= MAX_NAME_BYTES
-        && name.starts_with(|first: char| first.is_ascii_lowercase())
-        && name.bytes().all(is_fine)
-        && !name.contains("__")
-        && !name.ends_with('_')
-}
-
 /// Returns what two names have in common if a reader can take one for the other.
 fn skeleton(name: &str) -> String {
     let folded: String = name
@@ -89,7 +78,10 @@ fn skeleton(name: &str) -> String {
         .map(|c| match c {
             '0' => 'o',
             '1' | 'i' => 'l',
+            '3' => 'e',
+            '4' => 'a',
             '5' => 's',
+            '7' => 't',
             other => other,
         })
         .collect();
@@ -132,10 +124,16 @@ mod tests {
     fn a_name_is_not_reserved_and_looks_like_no_reserved_one() {
         for bad in ["shell", "she11", "shel1", "s_hell", "too1crib", "adrnin", "ba5h", "5ystem"] {
             let Err(err) = check(bad, &no_tools(), &[]) else { panic!("{bad}") };
-            let form = !has_form(bad);
+            let form = check_form(bad).is_err();
             let expected = if form { PluginErrorKind::BadName } else { PluginErrorKind::NameTaken };
             assert_eq!(err.kind, expected, "{bad}");
         }
         check("shellfish", &no_tools(), &[]).unwrap();
+        let others = ["read_file".to_owned()];
+        for bad in ["read_file", "re4d_file", "r3ad_fi1e", "readfile"] {
+            let Err(err) = check(bad, &no_tools(), &others) else { panic!("{bad}") };
+            assert_eq!(err.kind, PluginErrorKind::NameTaken, "{bad}");
+        }
+        check("read_files", &no_tools(), &others).unwrap();
     }
 }

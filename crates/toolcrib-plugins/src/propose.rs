@@ -6,12 +6,12 @@ use toolcrib_core::{Caller, counted};
 
 use crate::examination::ProposalFaults;
 use crate::lifecycle::{Lifecycle, require_short};
+use crate::name_form::check_form;
 use crate::plugin_declaration::PluginDeclaration;
 use crate::plugin_error::{PluginError, PluginErrorKind};
 use crate::plugin_source::PluginSource;
 use crate::proposal_store::{MAX_PENDING, MAX_PENDING_OF_ONE, PendingCounts};
 use crate::tool_proposal::{ExampleResult, ProposalId, ToolProposal};
-use crate::tool_state::check_form;
 use crate::tools_folder;
 use crate::version_hash::VersionHash;
 
@@ -49,6 +49,9 @@ impl Lifecycle {
         // Looked at before the examination, which is slow, and again when nobody else can change anything.
         self.require_room(&name, by)?;
         let Examined { source, declaration, examples } = self.examine(&name, code)?;
+        // Without words of the proposer, the module's own stand for them.
+        let description =
+            if description.is_empty() { declaration.description.clone() } else { description };
         let _lock = self.begin(&name)?;
         self.require_room(&name, by)?;
         // Somebody may have proposed a name meanwhile that looks like this one.
@@ -110,7 +113,7 @@ impl Lifecycle {
         if let Some(other) = pending.iter().find(|proposal| proposal.name == name) {
             let message = format!("`{name}` waits for an answer already: {}", other.id.as_str());
             return Err(PluginError::new(PluginErrorKind::AlreadyPending, message)
-                .hint("wait until somebody answers it, or until its time is over"));
+                .hint("wait until somebody answers or rejects it, or until its time is over"));
         }
         let counts = PendingCounts::of(&pending, &by.principal);
         let (whose, most) = if counts.all >= MAX_PENDING {

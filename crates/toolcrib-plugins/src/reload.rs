@@ -7,9 +7,10 @@ use toolcrib_core::Principal;
 
 use crate::examination::ProposalFaults;
 use crate::lifecycle::{ActivatedTool, Lifecycle};
+use crate::name_form::check_form;
 use crate::plugin_error::{PluginError, PluginErrorKind};
 use crate::plugin_source::PluginSource;
-use crate::tool_state::{ActivationKind, ToolState, check_form};
+use crate::tool_state::{ActivationKind, ToolState};
 use crate::tools_folder::{self, ScannedFile};
 use crate::version_approval::ApprovalRule;
 use crate::version_hash::VersionHash;
@@ -79,6 +80,8 @@ impl Lifecycle {
         let version = self.describe(name, source)?;
         self.store.approvals.require(&version, self.rules.approval)?;
         let _lock = self.begin(name)?;
+        // Somebody may have taken a name meanwhile that looks like this one.
+        self.checks.check_name(name, &self.other_names(name)?)?;
         Ok(self.save_and_activate(&version, ActivationKind::Written, by)?)
     }
 

@@ -7,15 +7,13 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::name_form::check_form;
 use crate::plugin_error::{PluginError, PluginErrorKind};
 use crate::private_file::{PRIVATE_MODE, if_there, make_private_folder, read_json, replace};
 use crate::version_hash::VersionHash;
 
 /// The largest file of a tool's state, in bytes.
 const MAX_STATE_BYTES: u64 = 16 << 20;
-
-/// The longest name of a tool, in bytes.
-const MAX_NAME_BYTES: usize = 40;
 
 /// What is known about one tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -161,22 +159,6 @@ impl ToolStates {
         check_form(name)?;
         Ok(self.folder.join(format!("{name}.json")))
     }
-}
-
-/// Fails unless the name has the form of a tool's name. Names become the names of files, so nothing else may pass.
-pub fn check_form(name: &str) -> Result<(), PluginError> {
-    let is_letter = |byte: u8| byte.is_ascii_lowercase();
-    let is_rest = |byte: u8| is_letter(byte) || byte.is_ascii_digit() || byte == b'_';
-    let has_form = name.len() <= MAX_NAME_BYTES
-        && name.bytes().next().is_some_and(is_letter)
-        && name.bytes().all(is_rest);
-    if has_form {
-        return Ok(());
-    }
-    let shown: String = name.chars().take(MAX_NAME_BYTES).collect();
-    let message = format!("`{}` is no name of a tool", toolcrib_core::escape::line(&shown));
-    Err(PluginError::new(PluginErrorKind::BadName, message)
-        .hint("use a lower-case letter, then up to 39 lower-case letters, digits and `_`"))
 }
 
 #[cfg(test)]

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use toolcrib_core::canonical::Digest;
 use toolcrib_core::escape;
 
+use crate::name_form::check_form;
 use crate::plugin_error::{PluginError, PluginErrorKind};
 use crate::plugin_source::PluginSource;
 use crate::private_file::{READABLE_MODE, if_there, make_private_folder, replace};
-use crate::tool_state::check_form;
 
 /// The most modules of one folder that are read.
 const MAX_FOLDER_MODULES: usize = 1000;

@@ -1,4 +1,4 @@
-//! Approvals of versions: one file for each hash, made once. Nothing runs without one.
+//! Approvals of versions: one file for each hash, made once. Nothing runs without one, unless the settings want none.
 
 use std::path::{Path, PathBuf};
 

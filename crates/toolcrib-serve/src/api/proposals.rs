@@ -182,6 +182,8 @@ struct ReviewReply {
     ok: bool,
     proposal: ProposalFields,
     description: String,
+    /// What the module says of itself, which is what models will read.
+    declared_description: String,
     /// The JSON Schema of the arguments.
     parameters: Value,
     #[serde(flatten)]
@@ -194,6 +196,19 @@ struct ReviewReply {
     /// What differs from the code of that version.
     #[serde(skip_serializing_if = "Option::is_none")]
     difference: Option<String>,
+    /// The answer, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answer: Option<AnswerFields>,
+}
+
+/// The answer to a proposal.
+#[derive(Serialize, JsonSchema)]
+struct AnswerFields {
+    /// Who answered. Nobody, if its time was over.
+    by: Option<String>,
+    /// The reason that was given.
+    reason: String,
+    at: String,
 }
 
 /// The reply to an approval.
@@ -387,6 +402,12 @@ impl ReviewReply {
                 &declared.permissions,
                 &review.permission_changes,
             ),
+            declared_description: escape::lines(&declared.description).into_owned(),
+            answer: review.answer.map(|answer| AnswerFields {
+                by: answer.by.map(|by| by.name),
+                reason: answer.words,
+                at: stamp(answer.at),
+            }),
             parameters: review.declaration.parameters,
             code: review.code,
             active: review.active.map(String::from),

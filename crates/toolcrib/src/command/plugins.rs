@@ -86,7 +86,7 @@ fn module_in(file: &Path) -> Result<NewTool, CliError> {
     let name = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_owned();
     if file.extension().is_none_or(|extension| extension != "mjs") {
         let message = format!("`{shown}` is no module: its name does not end in `.mjs`");
-        return Err(CliError::usage(message));
+        return Err(CliError::usage(message).hint("`toolcrib plugins new NAME` writes one"));
     }
     let code = std::fs::read_to_string(file)
         .map_err(|err| CliError::usage(format!("`{shown}` cannot be read: {err}")))?;
@@ -112,8 +112,11 @@ fn test(lifecycle: &Lifecycle, terminal: Terminal, file: &Path) -> Result<Exit, 
     };
     let tier = declaration.tier.number();
     if failures == 0 {
-        let ran = counted(examples.len() as u64, "example");
-        lines.push(format!("{name} can be proposed: {ran} passed, tier {tier}, {asks}"));
+        let ran = match examples.len() {
+            0 => "it has no examples".to_owned(),
+            count => format!("{} passed", counted(count as u64, "example")),
+        };
+        lines.push(format!("{name} can be proposed: {ran}, tier {tier}, {asks}"));
         lines.push(format!("  propose it: toolcrib plugins propose {}", file.display()));
     } else {
         lines.push(format!("{} of {name} failed", counted(failures as u64, "example")));
@@ -137,15 +140,16 @@ fn example_lines(examples: &[ExampleResult]) -> Vec<String> {
 /// Tells everything that is wrong with a module, with the places.
 fn tell_faults(terminal: Terminal, file: &Path, faults: &ProposalFaults) -> Exit {
     for fault in &faults.0 {
-        let place = match fault.place {
-            Some((line, column)) => format!("{}:{line}:{column}: ", file.display()),
+        // A message about a place begins with it.
+        let file = match fault.place {
+            Some(_) => String::new(),
             None => format!("{}: ", file.display()),
         };
-        terminal.fail(&format!("{place}{}", fault.message), fault.hint.as_deref());
+        terminal.fail(&format!("{file}{}", fault.message), fault.hint.as_deref());
     }
-    let is_taken =
+    let is_our_trouble =
         |it: &PluginError| matches!(it.kind, PluginErrorKind::Store | PluginErrorKind::Busy);
-    if faults.0.iter().any(is_taken) { Exit::Failed } else { Exit::BadArgs }
+    if faults.0.iter().any(is_our_trouble) { Exit::Failed } else { Exit::BadArgs }
 }
 
 fn list(lifecycle: &Lifecycle, format: Format) -> Result<Exit, CliError> {
@@ -167,6 +171,7 @@ fn list(lifecycle: &Lifecycle, format: Format) -> Result<Exit, CliError> {
 
 fn show(lifecycle: &Lifecycle, tool: &str, format: Format) -> Result<Exit, CliError> {
     let tools = lifecycle.tools()?;
+    let tool = tool.strip_prefix("plugins/").unwrap_or(tool);
     let Some(found) = tools.iter().find(|it| it.name == tool) else {
         let message = format!("there is no plugin `{}`", escape::line(tool));
         return Err(CliError::usage(message).hint("`toolcrib plugins list` lists all of them"));
@@ -180,13 +185,16 @@ fn show(lifecycle: &Lifecycle, tool: &str, format: Format) -> Result<Exit, CliEr
         let declared = &version.declaration;
         lines.push(format!("  {}", escape::line(&declared.description)));
         let asked = declared.permissions.entries();
-        let asked = asked.iter().map(|it| format!("  may {} {}", it.list, escape::line(&it.entry)));
+        let may = |list: &str| if list == "tools" { "call".to_owned() } else { list.to_owned() };
+        let asked =
+            asked.iter().map(|it| format!("  may {} {}", may(&it.list), escape::line(&it.entry)));
         lines.extend(asked);
     }
     lines.push("  Versions, the newest last:".to_owned());
     for it in &found.state.history {
-        let active = if found.state.active.as_ref() == Some(&it.hash) { "  active" } else { "" };
-        let how = it.how.as_str();
+        let is_active = found.state.last_activation().is_some_and(|last| last == it);
+        let active = if is_active { "  active" } else { "" };
+        let how = it.how.as_str().replace('_', " ");
         let by = escape::line(&it.by);
         lines.push(format!("    {}  {how} by {by} at {:.0}{active}", it.hash.short(), it.at));
     }

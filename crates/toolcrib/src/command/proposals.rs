@@ -100,7 +100,9 @@ fn list_all(lifecycle: &Lifecycle, format: Format) -> Result<Exit, CliError> {
 fn show(lifecycle: &Lifecycle, tool: &str, format: Format) -> Result<Exit, CliError> {
     let review = lifecycle.review(tool)?;
     match format {
-        Format::Json => print_json(&review_json(&review).to_string()),
+        Format::Json => {
+            print_json(&review_json(&review).to_string());
+        }
         Format::Text => {
             let mut lines = review_lines(&review);
             if review.status == ProposalStatus::Pending {
@@ -112,9 +114,8 @@ fn show(lifecycle: &Lifecycle, tool: &str, format: Format) -> Result<Exit, CliEr
                 lines.push(format!("refuse it: toolcrib proposals reject {name} WHY"));
             }
             print_lines(&lines);
-            true
         }
-    };
+    }
     Ok(Exit::Done)
 }
 
@@ -222,8 +223,12 @@ fn review_lines(review: &ProposalReview) -> Vec<String> {
     let mut lines = vec![headline(proposal, review.status)];
     let role = by.principal.role.as_str();
     let name = escape::line(&by.principal.name);
+    lines.push(row("Id", proposal.id.as_str()));
     lines.push(row("Proposed by", &format!("{name} ({role}), {}", by.door.as_str())));
     lines.push(row("Why", &indented(&proposal.reasoning)));
+    if proposal.description != escape::lines(&declaration.description) {
+        lines.push(row("Said to do", &indented(&proposal.description)));
+    }
     lines.push(row("Does", &indented(&escape::lines(&declaration.description))));
     lines.push(row("Tier", &declaration.tier.number().to_string()));
     let asked = asked_for(proposal, &declaration.permissions, &review.permission_changes);

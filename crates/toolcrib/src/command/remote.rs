@@ -6,6 +6,7 @@ mod client;
 mod connection;
 mod event_parser;
 mod offered_tools;
+mod served_tool;
 mod server_error;
 mod tls_error;
 mod token_file;

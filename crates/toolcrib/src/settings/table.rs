@@ -339,8 +339,8 @@ settings_table! {
     /// The folder with the files of tools from other authors. If it is empty, it is `tools` beside your settings file.
     PLUGINS_FOLDER: String = text("plugins.folder", "").at_start();
 
-    /// Whether a person must approve a tool before it is loaded. With `off`, a tool without permissions is loaded when it
-    /// is proposed.
+    /// Whether a person must approve a tool before it is loaded. With `off`, an admin can write a tool without
+    /// permissions, and a reload loads one from the tools folder.
     PLUGINS_APPROVAL_REQUIRED: bool =
         choice("plugins.approval_required", &["on", "off"], "on", is_not_off)
             .project(Stricter)
@@ -366,12 +366,12 @@ settings_table! {
     /// The tools that tools from other authors may be permitted to call.
     PLUGINS_TOOLS: Vec<String> = names("plugins.tools", &[]).project(Subset(EmptyList::Nothing));
 
-    /// The most memory of the process that runs one call of such a tool.
+    /// The most memory that one call of such a tool may use.
     PLUGINS_MEMORY_BYTES: u64 = count("plugins.memory_bytes", 67_108_864, (8 << 20, 1 << 40))
-        .project(Smaller);
+        .project(Smaller).at_start();
 
     /// How many processes run calls of such tools at once.
-    PLUGINS_WORKERS: u64 = count("plugins.workers", 4, (1, 1024)).project(Smaller);
+    PLUGINS_WORKERS: u64 = count("plugins.workers", 4, (1, 1024)).project(Smaller).at_start();
 
     /// How much of the sandbox is in force. With `strict`, a command runs with every protection or not at all.
     /// With `root-degraded`, if root runs Toolcrib, commands run as root too, but without capabilities.

@@ -13,6 +13,7 @@ use toolcrib_ledger::{
     Act, EventKind, QuarantineList, QuarantinedTool, RegressionSeverity, Spans, StateFolder, Stats,
     StatsError, comparisons,
 };
+use toolcrib_plugins::lifecycle::PLUGINS_CATALOGUE;
 
 use super::record::spans;
 use crate::settings::Settings;
@@ -109,9 +110,15 @@ impl RecordMaintenance {
         };
         let all = QuarantineList::new(&self.state).all()?;
         let reasons = all.into_iter().map(|QuarantinedTool { tool, since, because }| {
+            let back = match tool.parts() {
+                (Some(PLUGINS_CATALOGUE), name) => {
+                    format!("`toolcrib plugins rollback {name}` goes back to the version before, and ")
+                }
+                _ => String::new(),
+            };
             let why = format!(
-                "quarantined since {since:.0} because it got much worse ({because}); `toolcrib stats \
-                 clear regression {tool}` releases it"
+                "quarantined since {since:.0} because it got much worse ({because}); {back}`toolcrib \
+                 stats clear regression {tool}` releases it"
             );
             (tool, why)
         });

@@ -1,4 +1,4 @@
-//! Watches the files of settings and rules by the file events of the kernel (inotify), so that a change is taken up
+//! Watches the files of settings, rules and plugins by the file events of the kernel (inotify), so that a change is taken up
 //! without a restart. An event only says when to look: what holds is what the files say then.
 
 use std::collections::{BTreeSet, HashMap};

@@ -146,6 +146,8 @@ fn nobody_approves_their_own_proposal_and_an_approval_is_for_what_was_shown() {
     let why = json!({"reason": "one is enough"});
     let (status, rejected) = roles.server.post(&roles.approver, "/api/tools/reject/mine", &why);
     assert_eq!((status, &rejected["tool"]["reason"]), (200, &"one is enough".into()), "{rejected}");
+    let (_, told) = roles.server.get(&roles.agent, "/api/tools/pending/mine");
+    assert_eq!(told["answer"]["reason"], "one is enough", "the proposer learns why: {told}");
     assert_eq!(roles.execute("mine", json!({})).1["result"], 1);
 }
 
@@ -239,6 +241,13 @@ fn a_server_takes_up_what_another_process_approves_and_disables() {
     let ran = scratch.run(["proposals", "approve", "late", "--yes"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     wait_until(|| roles.execute("late", json!({})).1["result"] == "v1");
+    // A client on another machine, which has no such tool, calls it by what the server says of it.
+    let url = format!("http://{}", roles.server.address);
+    let token = scratch.state().join("first_tokens/agent");
+    let remote = ["--server", &url, "--token-file", token.to_str().unwrap()];
+    let called = scratch.run([&remote[..], &["call", "plugins/late", "--json"]].concat());
+    assert_eq!(called.json()["result"], "v1", "{}", called.stderr);
+    assert_eq!(called.stderr, "");
     assert_eq!(scratch.run(["plugins", "disable", "late"]).code, 0);
     wait_until(|| roles.execute("late", json!({})).0 == 404);
     assert_eq!(scratch.run(["plugins", "enable", "late"]).code, 0);

@@ -4,7 +4,9 @@ use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 
-use toolcrib_plugins::tool_state::check_form;
+use toolcrib_core::Shelf;
+use toolcrib_plugins::name_check;
+use toolcrib_tools::catalogues;
 
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -12,7 +14,7 @@ use crate::terminal::print_lines;
 
 /// Writes the module of a new tool to the current directory.
 pub(super) fn write(name: &str) -> Result<Exit, CliError> {
-    check_form(name)?;
+    name_check::check(name, &Shelf::from(catalogues()), &[])?;
     let path = PathBuf::from(format!("{name}.mjs"));
     let created = OpenOptions::new().write(true).create_new(true).open(&path);
     let written = created.and_then(|mut file| file.write_all(module(name).as_bytes()));

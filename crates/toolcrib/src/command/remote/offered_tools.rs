@@ -1,13 +1,15 @@
 //! The tools that a server offers. Their declarations are this version's own, and the names and limits the server's.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use serde::Deserialize;
-use toolcrib_core::{Limits, ToolName, Toolset};
-use toolcrib_tools::catalogues;
+use toolcrib_core::{Limits, LoadedTools, Shelf, ShelvedTool, ToolHandle, ToolName, Toolset};
+use toolcrib_tools::{PLUGINS, catalogues};
 
 use super::client::ServerClient;
-use crate::error::CliError;
+use super::served_tool::{ServedDeclaration, ServedTool};
+use crate::error::{CliError, CliErrorKind};
 use crate::terminal::Terminal;
 
 /// The catalogue whose tools the API has by their bare names.
@@ -16,28 +18,47 @@ const CONTRACT_CATALOGUE: &str = "forgekeeper";
 #[derive(Deserialize)]
 struct OfferedTools {
     names: Vec<String>,
+    defs: Vec<ServedDeclaration>,
     limits: Vec<OfferedLimits>,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Copy, Deserialize)]
 struct OfferedLimits {
     deadline_ms: u64,
     output_bytes: usize,
 }
 
-/// Returns the tools that a server offers.
+/// Returns the tools that a server offers. Those that this program has not are declared as the server does.
 pub(in crate::command) fn toolset(
     client: &ServerClient,
     terminal: Terminal,
 ) -> Result<Toolset, CliError> {
-    let OfferedTools { names, limits } = client.get("/api/tools?toolset=all")?;
-    let full_name = |name: &String| match name.split_once('/') {
-        Some((catalogue, tool)) => ToolName::new(catalogue, tool),
-        None => ToolName::new(CONTRACT_CATALOGUE, name),
+    let OfferedTools { names, defs, limits } = client.get("/api/tools?toolset=all")?;
+    let compiled = Shelf::from(catalogues());
+    // A bare name is one of the contract's own catalogue, or of the tools from other authors.
+    let full_name = |name: &String| {
+        if let Some((catalogue, tool)) = name.split_once('/') {
+            return ToolName::new(catalogue, tool);
+        }
+        let own = ToolName::new(CONTRACT_CATALOGUE, name);
+        if compiled.has(&own) { own } else { ToolName::new(PLUGINS.name, name) }
     };
-    let mut offered: HashMap<ToolName, OfferedLimits> =
-        names.iter().map(full_name).zip(limits).collect();
-    let mut toolset = Toolset::everything(catalogues());
+    let mut offered: HashMap<ToolName, OfferedLimits> = HashMap::new();
+    let mut tools = Vec::new();
+    for ((name, declared), limits) in names.iter().map(full_name).zip(defs).zip(limits) {
+        if name.catalogue() == Some(PLUGINS.name) {
+            let OfferedLimits { deadline_ms, output_bytes } = limits;
+            let bounds = Limits { deadline_ms, output_bytes };
+            let tool = ServedTool::new(name.tool(), declared, bounds);
+            let tool = ToolHandle::Loaded(Arc::new(tool));
+            tools.push(ShelvedTool { catalogue: &PLUGINS, tool });
+        }
+        offered.insert(name, limits);
+    }
+    let shelf = compiled.with(LoadedTools { catalogues: Vec::new(), tools }).map_err(|name| {
+        CliError::new(CliErrorKind::Server, format!("the server has two tools `{name}`"))
+    })?;
+    let mut toolset = Toolset::everything(shelf);
     let unknown = std::cell::RefCell::new(std::mem::take(&mut offered));
     toolset.adjust(|offer| match unknown.borrow_mut().remove(offer.full_name()) {
         Some(OfferedLimits { deadline_ms, output_bytes }) => {

@@ -53,6 +53,12 @@ impl Housekeeping<'_> {
         if let Ok(Some(err)) = tried {
             tracing::warn!("commands cannot run here: {}", escape::line(&err.message));
         }
+        // Proposals whose time ran out while no server ran are told as such now.
+        let lifecycle = self.crib.plugins().lifecycle(&self.crib.settings);
+        let expired = tokio::task::spawn_blocking(move || lifecycle.expire()).await;
+        if let Ok(Err(err)) = expired {
+            tracing::warn!("proposals of tools cannot be read: {}", escape::line(&err.message));
+        }
         self.readiness.set_waiting("the search index is being opened");
         // While the index is built, searches scan.
         while search.statuses().iter().any(|(_, status)| status.phase == Phase::Asleep) {
