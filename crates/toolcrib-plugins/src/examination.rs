@@ -1,13 +1,18 @@
 //! The examination of a proposed plugin: what can be checked without a person is checked before one is asked.
 
+use std::time::{Duration, Instant};
+
 use serde_json::Value;
-use toolcrib_core::canonical;
+use toolcrib_core::{canonical, escape};
 
 use crate::permissions::Permissions;
-use crate::plugin_declaration::PluginDeclaration;
+use crate::plugin_declaration::{PluginDeclaration, PluginExample};
 use crate::plugin_error::{PluginError, PluginErrorKind};
 use crate::plugin_source::PluginSource;
 use crate::tool_proposal::ExampleResult;
+
+/// The time after which no further example is run. Whoever proposes must not keep others waiting.
+const EXAMPLES_TIME: Duration = Duration::from_secs(5);
 
 /// The longest message of an example that is kept, in characters.
 const MAX_MESSAGE_CHARS: usize = 500;
@@ -66,7 +71,7 @@ impl Examination<'_> {
     pub(crate) fn faults(&self, name: &str, declaration: &PluginDeclaration) -> Vec<PluginError> {
         let mut faults = Vec::new();
         if declaration.name != name {
-            let declared = toolcrib_core::escape::line(&declaration.name).into_owned();
+            let declared = escape::line(&declaration.name).into_owned();
             let message = format!("the module's name is `{declared}`, and not `{name}`");
             faults.push(
                 PluginError::new(PluginErrorKind::BadName, message)
@@ -74,6 +79,7 @@ impl Examination<'_> {
             );
         }
         faults.extend(self.checks.check_name(name, self.others).err());
+        faults.extend(hidden_characters(declaration));
         let schemas = [("parameters", Some(&declaration.parameters))];
         let schemas = schemas.into_iter().chain([("output", declaration.output.as_ref())]);
         for (part, schema) in schemas {
@@ -98,10 +104,8 @@ impl Examination<'_> {
         if beyond.is_empty() {
             return Ok(());
         }
-        let asked: Vec<String> = beyond
-            .iter()
-            .map(|it| format!("{} `{}`", it.list, toolcrib_core::escape::line(&it.entry)))
-            .collect();
+        let asked: Vec<String> =
+            beyond.iter().map(|it| format!("{} `{}`", it.list, escape::line(&it.entry))).collect();
         let message = format!("the plugin asks for more than is allowed: {}", asked.join(", "));
         Err(PluginError::new(PluginErrorKind::TooManyPermissions, message)
             .hint("ask for less, or let the operator widen the `plugins.` settings"))
@@ -113,7 +117,12 @@ impl Examination<'_> {
         source: &PluginSource,
         declaration: &PluginDeclaration,
     ) -> Vec<ExampleResult> {
-        let run = |example: &crate::plugin_declaration::PluginExample| {
+        let start = Instant::now();
+        let run = |example: &PluginExample| {
+            if start.elapsed() > EXAMPLES_TIME {
+                let message = Some("it was not run, because those before took too long".to_owned());
+                return ExampleResult { about: example.about.clone(), is_ok: false, message };
+            }
             let ran = self.examiner.run_example(source.code(), declaration, &example.args);
             let message = match (ran, &example.reply) {
                 (Err(err), _) => Some(err.message),
@@ -128,6 +137,37 @@ impl Examination<'_> {
             ExampleResult { about: example.about.clone(), is_ok: message.is_none(), message }
         };
         declaration.examples.iter().map(run).collect()
+    }
+}
+
+/// Returns an error for each part of a declaration with characters that a reader does not see or that reorder what
+/// they see. A model reads them all the same.
+fn hidden_characters(declaration: &PluginDeclaration) -> Vec<PluginError> {
+    let PluginDeclaration { description, parameters, output, permissions, .. } = declaration;
+    let is_plain = |text: &str| escape::lines(text) == text;
+    let mut parts = vec![("description", is_plain(description))];
+    for (part, schema) in [("parameters", Some(parameters)), ("output", output.as_ref())] {
+        parts.push((part, schema.is_none_or(|schema| all_texts(schema, &is_plain))));
+    }
+    let entries = permissions.entries();
+    parts.push(("permissions", entries.iter().all(|it| is_plain(&it.entry))));
+    let hidden = parts.into_iter().filter(|(_, is_plain)| !is_plain);
+    let told = hidden.map(|(part, _)| {
+        let message = format!("`{part}` has characters that a reader does not see");
+        PluginError::new(PluginErrorKind::BadModule, message).hint("leave them out")
+    });
+    told.collect()
+}
+
+/// Whether something holds for every text in a value, also for the names of fields.
+fn all_texts(value: &Value, holds: &impl Fn(&str) -> bool) -> bool {
+    match value {
+        Value::String(text) => holds(text),
+        Value::Array(items) => items.iter().all(|item| all_texts(item, holds)),
+        Value::Object(fields) => {
+            fields.iter().all(|(name, value)| holds(name) && all_texts(value, holds))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => true,
     }
 }
 

@@ -10,6 +10,11 @@ pub trait HostUses: Send + Sync {
     /// Answers a use, given the arguments of the function as an array.
     fn answer(&self, kind: UseKind, args: &Value) -> Result<Value, UseError>;
 
+    /// Whether another module made the call.
+    fn is_inner(&self) -> bool {
+        false
+    }
+
     /// Returns the time that people have taken so far to answer questions about uses. It does not count as the call's.
     fn waited(&self) -> Duration;
 }

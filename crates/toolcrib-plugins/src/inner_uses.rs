@@ -1,6 +1,7 @@
 //! Answers the uses of `ctx` by calls of other tools. What the module did not declare is refused before any call; what it
 //! declared is decided and recorded like every other call.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -14,8 +15,8 @@ use crate::permissions::Permissions;
 const READ_TOOL: &str = "forgekeeper/read_file";
 const WRITE_TOOL: &str = "forgekeeper/write_file";
 
-/// How many calls one `ctx.read` makes at most. The tool replies with a part of a long file.
-const MAX_PARTS: usize = 100;
+/// How many calls the uses of one call make at most. One `ctx.read` of a long file makes several.
+const MAX_CALLS: usize = 1000;
 
 /// Answers the uses of one call.
 pub(crate) struct InnerUses<'a> {
@@ -23,13 +24,14 @@ pub(crate) struct InnerUses<'a> {
     files: Arc<dyn Files>,
     calls: Option<Arc<dyn InnerCalls>>,
     waited: Mutex<Duration>,
+    made: AtomicUsize,
 }
 
 impl<'a> InnerUses<'a> {
     /// Answers with what the call of `ctx` may use.
     pub(crate) fn new(permissions: &'a Permissions, ctx: &Ctx) -> Self {
         let (files, calls) = (Arc::clone(&ctx.files), ctx.calls.clone());
-        Self { permissions, files, calls, waited: Mutex::default() }
+        Self { permissions, files, calls, waited: Mutex::default(), made: AtomicUsize::new(0) }
     }
 
     /// Makes a call. A call that fails rejects the module's promise.
@@ -38,6 +40,10 @@ impl<'a> InnerUses<'a> {
             let message = "a tool that another tool called can use nothing of `ctx`";
             return Err(refused("use_unavailable", message));
         };
+        if self.made.fetch_add(1, Ordering::Relaxed) >= MAX_CALLS {
+            let message = format!("a call can use `ctx` for {MAX_CALLS} calls, and has");
+            return Err(refused("use_budget_spent", &message));
+        }
         let start = Instant::now();
         let Outcome { reply, error, elapsed, .. } = calls.call(tool.into(), args);
         // The time of a call leaves out how long a person took to answer.
@@ -50,12 +56,12 @@ impl<'a> InnerUses<'a> {
     }
 
     fn read(&self, path: &str) -> Result<Value, UseError> {
-        self.check_path(UseKind::Read, path)?;
+        let path = self.checked_path(UseKind::Read, path)?;
         let mut text = String::new();
         let mut offset = None;
-        for _ in 0..MAX_PARTS {
+        loop {
             let mut args = Map::new();
-            args.insert("path".to_owned(), path.into());
+            args.insert("path".to_owned(), path.as_str().into());
             if let Some(offset) = offset {
                 args.insert("offset".to_owned(), offset);
             }
@@ -66,12 +72,11 @@ impl<'a> InnerUses<'a> {
                 None => return Ok(text.into()),
             }
         }
-        let message = format!("`{path}` is too long to be read as a whole");
-        Err(refused("too_large", &message))
     }
 
-    /// Refuses a path that the module did not declare. A link counts as where it leads.
-    fn check_path(&self, kind: UseKind, path: &str) -> Result<(), UseError> {
+    /// Refuses a path that the module did not declare. A link counts as where it leads, and what is returned has no
+    /// links any more: one that is changed meanwhile leads nowhere else.
+    fn checked_path(&self, kind: UseKind, path: &str) -> Result<String, UseError> {
         let may = |path: &str| match kind {
             UseKind::Read => self.permissions.may_read(path),
             UseKind::Write => self.permissions.may_write(path),
@@ -79,8 +84,8 @@ impl<'a> InnerUses<'a> {
         };
         let (root, target) = (self.files.resolve("."), self.files.resolve(path));
         let below = target.path.strip_prefix(&root.path).map(|rest| rest.trim_start_matches('/'));
-        if may(path) && target.is_inside && below.is_some_and(may) {
-            return Ok(());
+        if let Some(below) = below.filter(|below| may(path) && target.is_inside && may(below)) {
+            return Ok(below.to_owned());
         }
         let (kind, path) = (kind.as_str(), escape::line(path));
         let message = format!("the module did not declare that it would {kind} `{path}`");
@@ -101,7 +106,7 @@ impl HostUses for InnerUses<'_> {
             UseKind::Read => self.read(text(0, "path")?),
             UseKind::Write => {
                 let (path, content) = (text(0, "path")?, text(1, "text")?);
-                self.check_path(kind, path)?;
+                let path = self.checked_path(kind, path)?;
                 let reply = self.call(WRITE_TOOL, json!({"path": path, "content": content}))?;
                 Ok(reply["result"].clone())
             }
@@ -116,6 +121,10 @@ impl HostUses for InnerUses<'_> {
             }
             UseKind::Fetch => Err(refused("use_unavailable", "`ctx.fetch` does not exist yet")),
         }
+    }
+
+    fn is_inner(&self) -> bool {
+        self.calls.is_none()
     }
 
     fn waited(&self) -> Duration {

@@ -73,7 +73,8 @@ impl ModuleTool {
             most_uses: self.pool.most_uses(),
             host,
         };
-        let time = TaskTime { time: Duration::from_millis(limits.deadline_ms), cancel };
+        let time = Duration::from_millis(limits.deadline_ms);
+        let time = TaskTime { time, cancel, is_inner: host.is_inner() };
         let reply = self.pool.call(&self.code, &task, time)?;
         if let Some(output) = &self.output {
             output.check_result(&reply.result)?;

@@ -146,9 +146,10 @@ fn is_below(path: &str, above: &str) -> bool {
     }
 }
 
-/// Returns the components of a relative path; nothing for an absolute path or one with `..`.
+/// Returns the components of a relative path; nothing for an absolute path or one with `..`. A name between `$'` and `'`
+/// is a spelling of another name, which could be `..`, so it is none.
 fn components(path: &str) -> Option<Vec<&str>> {
-    if path.starts_with('/') || path.contains('\0') {
+    if path.starts_with('/') || path.contains('\0') || path.contains("$'") {
         return None;
     }
     let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
@@ -169,7 +170,16 @@ mod tests {
         for inside in ["logs", "logs/app.log", "./logs//a", "data/in/x"] {
             assert!(max.may_read(inside), "{inside}");
         }
-        for outside in ["logs2", "data", "logs/../secret", "/logs/a", "../logs", "logs/a\0"] {
+        for outside in [
+            "logs2",
+            "data",
+            "logs/../secret",
+            "/logs/a",
+            "../logs",
+            "logs/a\0",
+            "logs/$'..'/x",
+            "logs/$'a'",
+        ] {
             assert!(!max.may_read(outside), "{outside}");
         }
         assert!(!max.may_write("logs/app.log"), "to read is not to write");

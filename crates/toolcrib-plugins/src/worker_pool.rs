@@ -96,6 +96,8 @@ pub(crate) struct TaskTime<'a> {
     pub(crate) time: Duration,
     /// The cancellation token of the call.
     pub(crate) cancel: &'a Cancel,
+    /// Whether a module made the call.
+    pub(crate) is_inner: bool,
 }
 
 /// What a call returned, and what its module printed.
@@ -164,7 +166,7 @@ impl WorkerPool {
             told.hint(err.hint.unwrap_or_else(|| "try again".to_owned()))
         };
         let until = Instant::now() + DESCRIBE_TIME;
-        let mut taken = self.take(&code, until, cancel).map_err(busy)?;
+        let mut taken = self.take(&code, self.limits.workers, until, cancel).map_err(busy)?;
         let described = taken.idle.worker.describe(&code, DESCRIBE_TIME, cancel);
         // The worker ran code that nobody has approved, so no call gets it.
         drop(taken);
@@ -192,7 +194,9 @@ impl WorkerPool {
     ) -> Result<ModuleReply, ToolError> {
         let facts = self.facts(code, time.time, task.result_bytes);
         let until = Instant::now() + time.time;
-        let mut taken = self.take(code, until, time.cancel)?;
+        // A call that a module made has a seat of its own: the one that made it keeps its seat until this one is over.
+        let most = if time.is_inner { self.limits.workers * 2 } else { self.limits.workers };
+        let mut taken = self.take(code, most, until, time.cancel)?;
         self.replace_spare(&taken);
         let is_used = taken.idle.worker.tasks() > 0;
         let mut ended = taken.idle.worker.call(code, task, until, time.cancel);
@@ -200,7 +204,7 @@ impl WorkerPool {
         let is_stale = matches!(ended, Err(WorkerFault::Ended(_) | WorkerFault::Misbehaved(_)));
         if is_used && is_stale && !taken.idle.worker.has_used() {
             drop(taken);
-            taken = self.take(code, until, time.cancel)?;
+            taken = self.take(code, most, until, time.cancel)?;
             ended = taken.idle.worker.call(code, task, until, time.cancel);
         }
         let ModuleEnd { how, console, .. } = match ended {
@@ -271,10 +275,12 @@ impl WorkerPool {
         RunFacts { file: &code.file, time, result_bytes, limits: self.engine_limits() }
     }
 
-    /// Takes a worker for a module: one that serves it, else one without a module, else a new one.
+    /// Takes a worker for a module: one that serves it, else one without a module, else a new one if there are fewer than
+    /// `most`.
     fn take(
         &self,
         code: &Arc<ModuleCode>,
+        most: usize,
         until: Instant,
         cancel: &Cancel,
     ) -> Result<TakenWorker<'_>, ToolError> {
@@ -290,7 +296,7 @@ impl WorkerPool {
             if has_waited && left.is_zero() {
                 return Err(no_worker(ErrorKind::Timeout, "and the time of the call is over"));
             }
-            let seat = self.state().seat_for(code, &self.limits)?;
+            let seat = self.state().seat_for(code, most)?;
             match seat {
                 Seat::Worker(idle) => {
                     let mut taken = TakenWorker { idle, seat: TakenSeat(self) };
@@ -345,18 +351,20 @@ enum Seat {
 }
 
 impl PoolState {
-    fn seat_for(&mut self, code: &Arc<ModuleCode>, limits: &PoolLimits) -> Result<Seat, ToolError> {
+    fn seat_for(&mut self, code: &Arc<ModuleCode>, most: usize) -> Result<Seat, ToolError> {
         if self.is_closed {
             let message = "Toolcrib is ending, and starts no module any more";
             return Err(ToolError::new(ErrorKind::Unavailable, message));
+        }
+        if self.taken >= most {
+            return Ok(Seat::Full);
         }
         let serves = |wanted: Option<&Arc<ModuleCode>>| {
             self.idle.iter().rposition(|idle| idle.worker.code() == wanted)
         };
         let seat = match serves(Some(code)).or_else(|| serves(None)) {
             Some(at) => Seat::Worker(self.idle.remove(at)),
-            None if self.taken + self.idle.len() < limits.workers => Seat::Room(None),
-            None if self.idle.is_empty() => return Ok(Seat::Full),
+            None if self.taken + self.idle.len() < most || self.idle.is_empty() => Seat::Room(None),
             None => Seat::Room(Some(self.idle.remove(0))),
         };
         self.taken += 1;

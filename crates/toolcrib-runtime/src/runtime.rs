@@ -14,7 +14,7 @@ use toolcrib_core::canonical::Digest;
 use toolcrib_core::catalogue::CallKey;
 use toolcrib_core::toolset::Offer;
 use toolcrib_core::{
-    Call, CallId, CallTerms, CallingClient, Cancel, Catalogue, Clock, Ctx, Effect, ErrorKind,
+    Call, CallId, CallTerms, CallingClient, Cancel, Catalogue, Clock, Ctx, Door, Effect, ErrorKind,
     HeldCounts, Outcome, Recorder, SessionId, ToolError, ToolName, Toolset,
 };
 
@@ -37,6 +37,9 @@ use crate::decide::judge::Judge;
 /// The time that a call with a command has beside the time of the command itself: it starts and ends the command, and
 /// returns what the command printed.
 const COMMAND_RESERVE: Duration = Duration::from_secs(5);
+
+/// The most bytes of a reply to a tool.
+const INNER_BYTES: usize = 1 << 20;
 
 /// Everything a call needs, put together once. A clone shares all of it, so that another approver can be asked:
 /// `Runtime { approver, ..runtime.clone() }`.
@@ -282,6 +285,12 @@ impl Runtime {
         digest: Digest,
         cancel: &Cancel,
     ) -> CallScope {
+        let mut offer = offer;
+        if call.caller.door == Door::Plugin {
+            // The limit is for what callers are shown. A tool that reads for another one needs all of it.
+            let declared = offer.tool.declaration().limits.output_bytes;
+            offer.limits.output_bytes = offer.limits.output_bytes.max(declared.min(INNER_BYTES));
+        }
         let judge = self.judge.of_caller(&call.caller);
         let ctx = self.world.enter(&tool, &call, cancel);
         let loaded = offer.tool.loaded();

@@ -62,6 +62,8 @@ pub(crate) fn reply(tool: &str, reply: Value, elapsed: Duration) -> Value {
 }
 
 pub(crate) fn reply_schema(reply: Value) -> Value {
+    // A tool from another author need not declare its result.
+    let reply = if reply.is_null() { json!({}) } else { reply };
     json!({
         "type": "object",
         "properties": {

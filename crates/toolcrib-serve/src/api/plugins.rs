@@ -265,7 +265,7 @@ async fn changed(
         Ok(ChangedPlugin { ok: true, name: tool, changed: is_changed, version })
     });
     let not_found = |err: PluginError| match err.kind {
-        PluginErrorKind::NotFound => {
+        PluginErrorKind::NotFound | PluginErrorKind::BadName => {
             ApiError::new(StatusCode::NOT_FOUND, "plugin_not_found", err.message)
         }
         _ => plugin_error(&err),

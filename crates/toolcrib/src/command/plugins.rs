@@ -5,10 +5,11 @@ mod new_plugin;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use toolcrib_core::{counted, escape};
+use toolcrib_core::{Shelf, ToolName, counted, escape};
 use toolcrib_plugins::activation::ToolSummary;
 use toolcrib_plugins::examination::ProposalFaults;
-use toolcrib_plugins::lifecycle::Lifecycle;
+use toolcrib_plugins::lifecycle::{Lifecycle, PLUGINS_CATALOGUE};
+use toolcrib_plugins::plugin_source::PluginSource;
 use toolcrib_plugins::propose::{Examined, NewTool};
 use toolcrib_plugins::reload::{FoundPlugin, FoundState};
 use toolcrib_plugins::tool_proposal::ExampleResult;
@@ -34,8 +35,12 @@ pub(super) fn run(
     let by = user_at_terminal();
     match &args.command {
         PluginsCommand::New { .. } => Ok(Exit::Done),
-        PluginsCommand::List { json } => list(&lifecycle, Format::from(*json)),
-        PluginsCommand::Show { tool, json } => show(&lifecycle, tool, Format::from(*json)),
+        PluginsCommand::List { json } => {
+            list(&lifecycle, &crib.plugins().shelf(), Format::from(*json))
+        }
+        PluginsCommand::Show { tool, json } => {
+            show(&lifecycle, &crib.plugins().shelf(), tool, Format::from(*json))
+        }
         PluginsCommand::Test { file } => test(&lifecycle, terminal, file),
         PluginsCommand::Propose { file, why } => {
             let new = NewTool { reasoning: why.clone(), ..module_in(file)? };
@@ -88,8 +93,7 @@ fn module_in(file: &Path) -> Result<NewTool, CliError> {
         let message = format!("`{shown}` is no module: its name does not end in `.mjs`");
         return Err(CliError::usage(message).hint("`toolcrib plugins new NAME` writes one"));
     }
-    let code = std::fs::read_to_string(file)
-        .map_err(|err| CliError::usage(format!("`{shown}` cannot be read: {err}")))?;
+    let code = PluginSource::of_module_file(file)?.code().to_owned();
     Ok(NewTool { name, description: String::new(), code, reasoning: String::new() })
 }
 
@@ -152,7 +156,7 @@ fn tell_faults(terminal: Terminal, file: &Path, faults: &ProposalFaults) -> Exit
     if faults.0.iter().any(is_our_trouble) { Exit::Failed } else { Exit::BadArgs }
 }
 
-fn list(lifecycle: &Lifecycle, format: Format) -> Result<Exit, CliError> {
+fn list(lifecycle: &Lifecycle, shelf: &Shelf, format: Format) -> Result<Exit, CliError> {
     let tools = lifecycle.tools()?;
     match format {
         Format::Json => {
@@ -163,13 +167,19 @@ fn list(lifecycle: &Lifecycle, format: Format) -> Result<Exit, CliError> {
             "No tools from other authors. `toolcrib plugins new NAME` writes one.".to_owned(),
         ]),
         Format::Text => {
-            print_lines(&tools.iter().map(headline).collect::<Vec<String>>());
+            let lines: Vec<String> = tools.iter().map(|tool| headline(tool, shelf)).collect();
+            print_lines(&lines);
         }
     }
     Ok(Exit::Done)
 }
 
-fn show(lifecycle: &Lifecycle, tool: &str, format: Format) -> Result<Exit, CliError> {
+fn show(
+    lifecycle: &Lifecycle,
+    shelf: &Shelf,
+    tool: &str,
+    format: Format,
+) -> Result<Exit, CliError> {
     let tools = lifecycle.tools()?;
     let tool = tool.strip_prefix("plugins/").unwrap_or(tool);
     let Some(found) = tools.iter().find(|it| it.name == tool) else {
@@ -180,7 +190,7 @@ fn show(lifecycle: &Lifecycle, tool: &str, format: Format) -> Result<Exit, CliEr
         print_json(&tool_json(found).to_string());
         return Ok(Exit::Done);
     }
-    let mut lines = vec![headline(found)];
+    let mut lines = vec![headline(found, shelf)];
     if let Ok(Some(version)) = &found.running {
         let declared = &version.declaration;
         lines.push(format!("  {}", escape::line(&declared.description)));
@@ -210,12 +220,15 @@ fn show(lifecycle: &Lifecycle, tool: &str, format: Format) -> Result<Exit, CliEr
     Ok(Exit::Done)
 }
 
-fn headline(tool: &ToolSummary) -> String {
+fn headline(tool: &ToolSummary, shelf: &Shelf) -> String {
     let version = tool.state.active.as_ref().map_or("none", |hash| hash.short());
     let state = match (&tool.running, tool.state.is_enabled) {
         (Err(err), _) => format!("does not run: {}", escape::line(&err.message)),
         (Ok(_), false) => "disabled".to_owned(),
-        (Ok(_), true) => "on offer".to_owned(),
+        (Ok(_), true) if shelf.has(&ToolName::new(PLUGINS_CATALOGUE, &tool.name)) => {
+            "on offer".to_owned()
+        }
+        (Ok(_), true) => "not loaded: the `plugins.` settings do not allow it".to_owned(),
     };
     let waits = if tool.pending.is_some() { "; another version waits for an answer" } else { "" };
     format!("plugins/{}  {version}  {state}{waits}", tool.name)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use toolcrib_core::worker::{StartedWorker, WorkerRequest, Workers};
 use toolcrib_core::{
-    ErrorKind, LoadedTool, LoadedTools, Shelf, ShelvedTool, ToolError, ToolHandle,
+    ErrorKind, LoadedTool, LoadedTools, Shelf, ShelvedTool, ToolError, ToolHandle, escape,
 };
 use toolcrib_plugins::PluginError;
 use toolcrib_plugins::module_tool::ModuleTool;
@@ -53,7 +53,7 @@ pub(super) fn active_tools(
     for SavedVersion { hash, declaration, source } in active.tools {
         if let Some(beyond) = declaration.permissions.beyond(&most).first() {
             let name = &declaration.name;
-            let what = format!("{} {}", beyond.list, beyond.entry);
+            let what = format!("{} {}", beyond.list, escape::line(&beyond.entry));
             warnings.push(format!(
                 "plugins/{name} is not loaded: `plugins.{}` does not allow {what}",
                 beyond.list

@@ -26,10 +26,15 @@ use super::plugin_shelf::{active_tools, approval_rule, most_permissions, shelf_w
 use super::state_access::StateAccess;
 use crate::settings::{Settings, SettingsFiles, table};
 
+/// The limits of one example.
+const EXAMPLE_LIMITS: Limits = Limits { deadline_ms: 2000, ..Limits::DEFAULT };
+
 /// The tools from other authors that this process has loaded.
 pub struct Plugins {
     store: PluginStore,
     pool: Arc<WorkerPool>,
+    /// The workers of what nobody has approved yet, so that proposals take none from calls.
+    examining: Arc<WorkerPool>,
     /// Where their files are.
     tools_folder: PathBuf,
     recorder: Arc<dyn Recorder>,
@@ -61,6 +66,10 @@ impl Plugins {
         let limits = PoolLimits { has_spare: options.is_long_lived, ..pool_limits(settings) };
         Self {
             store: PluginStore::new(access.state.folder()),
+            examining: WorkerPool::new(
+                Arc::clone(&workers) as _,
+                PoolLimits { workers: 1, ..pool_limits(settings) },
+            ),
             pool: WorkerPool::new(workers, limits),
             tools_folder: tools_folder(settings, files),
             recorder: Arc::clone(&access.recorder),
@@ -94,7 +103,7 @@ impl Plugins {
                 tools_folder: self.tools_folder.clone(),
             },
             checks: Arc::new(ShelfChecks(shelf)),
-            examiner: Arc::new(SandboxExaminer(Arc::clone(&self.pool))),
+            examiner: Arc::new(SandboxExaminer(Arc::clone(&self.examining))),
             recorder: Arc::clone(&self.recorder),
             clock: Arc::clone(&self.clock),
         }
@@ -126,6 +135,7 @@ impl Plugins {
 
     /// Ends the workers.
     pub(super) fn close(&self) {
+        self.examining.close();
         self.pool.close();
     }
 
@@ -182,6 +192,6 @@ impl Examiner for SandboxExaminer {
         CheckedSchema::new(declaration.parameters.clone())?.check_args(args).map_err(failed)?;
         let pool = Arc::clone(&self.0);
         let tool = ModuleTool::new("", source.into(), declaration.clone(), pool)?;
-        tool.run(args, Limits::DEFAULT, &Cancel::default(), &NoUses).map_err(failed)
+        tool.run(args, EXAMPLE_LIMITS, &Cancel::default(), &NoUses).map_err(failed)
     }
 }

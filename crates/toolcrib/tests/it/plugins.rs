@@ -1,5 +1,7 @@
 //! Tools that others bring: proposed, approved, loaded while the server runs, rolled back, and on the record.
 
+use std::thread::ScopedJoinHandle;
+
 use serde_json::{Value, json};
 
 use crate::mcp_client::{McpClient, Protocol};
@@ -178,6 +180,8 @@ fn a_tool_with_faults_is_refused_with_all_of_them() {
     assert!(refused("asks", &asks).to_string().contains("too_many_permissions"), "{asks}");
     let schema = module("schema", "1").replace("type: \"string\"", "$ref: \"http://x.test/a\"");
     refused("schema", &schema);
+    let hidden = module("hidden", "1").replace("A tool of", "A tool\\u{202e} of");
+    assert!(refused("hidden", &hidden).to_string().contains("does not see"), "{hidden}");
     refused("large", &("//".to_owned() + &"x".repeat(1 << 20)));
     assert_eq!(roles.propose("fine", &module("fine", "1")).0, 200, "the control");
 }
@@ -339,6 +343,9 @@ fn what_a_module_uses_is_what_it_declared_and_each_use_is_a_call_on_the_record()
         reply["result"].clone()
     };
     assert_eq!(used("read", json!(["logs/app.log"])), "one\ntwo\n");
+    let long = "a line of a log that is long enough\n".repeat(1500);
+    scratch.put("logs/long.log", &long);
+    assert!(used("read", json!(["logs/long.log"])) == *long, "a long file comes whole");
     assert_eq!(used("call", json!(["forgekeeper/echo", {"text": "hi"}]))["result"]["text"], "hi");
     used("write", json!(["out/a.txt", "made"]));
     assert_eq!(scratch.text("out/a.txt"), "made");
@@ -346,6 +353,9 @@ fn what_a_module_uses_is_what_it_declared_and_each_use_is_a_call_on_the_record()
         ("read", json!(["secret.txt"])),
         ("read", json!(["logs/../secret.txt"])),
         ("read", json!(["logs/link"])),
+        ("read", json!(["logs/$'..'/secret.txt"])),
+        ("read", json!(["logs/$'link'"])),
+        ("write", json!(["out/$'..'/pwned.txt", "x"])),
         ("write", json!(["logs/app.log", "x"])),
         ("call", json!(["clemini/bash", {"command": "id"}])),
     ] {
@@ -392,4 +402,52 @@ fn an_agent_proposes_with_a_tool_and_mcp_clients_are_told_of_the_new_one() {
     assert!(names(&mut client).contains(&"told".to_owned()));
     let called = client.call("told", json!({"text": "hi"}));
     assert!(called.to_string().contains("hi!"), "{called}");
+}
+
+#[test]
+fn modules_that_call_modules_do_not_wait_for_each_other() {
+    let scratch = Scratch::new();
+    let settings =
+        ["-c", "plugins.workers=2", "-c", "plugins.tools=plugins/inner", "--mode", "permissive"];
+    let roles = Roles::start(&scratch, &settings);
+    roles.load("inner", &module("inner", "1"));
+    let busy = "[...Array(200000).keys()].length && (await ctx.call('plugins/inner', {})).result";
+    let code = module("outer", busy) + "export const permissions = {tools: ['plugins/inner']};\n";
+    roles.load("outer", &code);
+    let replies: Vec<(u16, Value)> = std::thread::scope(|scope| {
+        let calls: Vec<_> =
+            (0..8).map(|_| scope.spawn(|| roles.execute("outer", json!({})))).collect();
+        calls.into_iter().map(|call| call.join().unwrap()).collect()
+    });
+    for (status, reply) in replies {
+        assert_eq!((status, &reply["result"]), (200, &1.into()), "{reply}");
+    }
+}
+
+#[test]
+fn proposals_with_endless_examples_take_no_worker_from_calls() {
+    let scratch = Scratch::new();
+    let roles = Roles::start(&scratch, &["-c", "plugins.workers=1"]);
+    roles.load("quick", &module("quick", "1"));
+    let endless = |name: &str| {
+        module(name, "(() => { for (;;) {} })()")
+            + "export const examples = Array(32).fill({about: 'never ends', args: {}});\n"
+    };
+    std::thread::scope(|scope| {
+        let proposals: Vec<_> = ["slow_a", "slow_b"]
+            .map(|name| scope.spawn(|| roles.propose(name, &endless(name))))
+            .into();
+        while !proposals.iter().all(ScopedJoinHandle::is_finished) {
+            assert_eq!(roles.execute("quick", json!({})).1["result"], 1);
+        }
+        for proposal in proposals {
+            let (status, reply) = proposal.join().unwrap();
+            let told = reply.to_string();
+            // The second one may find the examination busy.
+            assert!(
+                status == 200 && told.contains("took too long") || status == 503,
+                "{status} {told}"
+            );
+        }
+    });
 }

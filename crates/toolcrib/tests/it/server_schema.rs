@@ -10,7 +10,7 @@ use crate::scratch::Scratch;
 /// or hold numbers that JSON does not keep exactly.
 const SETTINGS: &str = r#"
 [[operations]]
-include-path-regex = "^/api/(tools/execute/|tools/config|settings|rules)"
+include-path-regex = "^/api/(tools/execute/|tools/config|tools/propose|tools/write|settings|rules)"
 [operations.checks]
 positive_data_acceptance.expected-statuses = ["2xx", 400, 401, 403, 404, 408, 409, 413, 422, 429]
 "#;

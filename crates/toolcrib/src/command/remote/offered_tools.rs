@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use toolcrib_core::{Limits, LoadedTools, Shelf, ShelvedTool, ToolHandle, ToolName, Toolset};
+use toolcrib_plugins::name_form::check_form;
 use toolcrib_tools::{PLUGINS, catalogues};
 
 use super::client::ServerClient;
@@ -18,6 +19,7 @@ const CONTRACT_CATALOGUE: &str = "forgekeeper";
 #[derive(Deserialize)]
 struct OfferedTools {
     names: Vec<String>,
+    #[serde(default)]
     defs: Vec<ServedDeclaration>,
     limits: Vec<OfferedLimits>,
 }
@@ -43,14 +45,19 @@ pub(in crate::command) fn toolset(
         let own = ToolName::new(CONTRACT_CATALOGUE, name);
         if compiled.has(&own) { own } else { ToolName::new(PLUGINS.name, name) }
     };
+    let mut defs = defs.into_iter();
     let mut offered: HashMap<ToolName, OfferedLimits> = HashMap::new();
     let mut tools = Vec::new();
-    for ((name, declared), limits) in names.iter().map(full_name).zip(defs).zip(limits) {
-        if name.catalogue() == Some(PLUGINS.name) {
+    for (name, limits) in names.iter().map(full_name).zip(limits) {
+        let declared = defs.next();
+        // A name of another form is told as unknown.
+        if name.catalogue() == Some(PLUGINS.name)
+            && check_form(name.tool()).is_ok()
+            && let Some(declared) = declared
+        {
             let OfferedLimits { deadline_ms, output_bytes } = limits;
             let bounds = Limits { deadline_ms, output_bytes };
-            let tool = ServedTool::new(name.tool(), declared, bounds);
-            let tool = ToolHandle::Loaded(Arc::new(tool));
+            let tool = ToolHandle::Loaded(Arc::new(ServedTool::new(name.tool(), declared, bounds)));
             tools.push(ShelvedTool { catalogue: &PLUGINS, tool });
         }
         offered.insert(name, limits);

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::Value;
-use toolcrib_core::{Declared, Effect, ErrorKind, Limits, LoadedTool, Prepared, Tier, ToolError};
+use toolcrib_core::{
+    Declared, Effect, ErrorKind, Limits, LoadedTool, Prepared, Tier, ToolError, escape,
+};
 
 /// What a server says of a tool.
 #[derive(Deserialize)]
@@ -29,7 +31,23 @@ pub(super) struct ServedTool {
 
 impl ServedTool {
     pub(super) fn new(name: &str, declared: ServedDeclaration, limits: Limits) -> Self {
-        Self { name: name.to_owned(), function: declared.function, limits }
+        let ServedFunction { description, parameters } = declared.function;
+        let description = escape::lines(&description).into_owned();
+        let function = ServedFunction { description, parameters: escaped(parameters) };
+        Self { name: name.to_owned(), function, limits }
+    }
+}
+
+/// Returns a value whose texts can be printed. A server is not trusted with the terminal.
+fn escaped(value: Value) -> Value {
+    let line = |text: &str| escape::line(text).into_owned();
+    match value {
+        Value::String(text) => line(&text).into(),
+        Value::Array(items) => items.into_iter().map(escaped).collect(),
+        Value::Object(fields) => {
+            fields.into_iter().map(|(name, value)| (line(&name), escaped(value))).collect()
+        }
+        plain @ (Value::Null | Value::Bool(_) | Value::Number(_)) => plain,
     }
 }
 
