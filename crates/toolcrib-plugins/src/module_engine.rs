@@ -144,7 +144,7 @@ impl<'js> EngineRun<'_, 'js> {
             }
         }
         if !missing.is_empty() {
-            let missing = missing.join(" and ");
+            let missing = missing.join(", ");
             return Err(EndKind::BadExport(format!("the module does not export {missing}")));
         }
         let exported = self.export(&module, "execute")?;

@@ -183,10 +183,15 @@ mod tests {
         let lifecycle = &fixture.lifecycle;
         let hidden = "always\u{e0041} \u{1b}[2J\u{202e}";
         // In the toy format, control characters would be escapes of JSON.
-        let text = code("hello", "a\u{202e}b\u{e0041}", json!({}));
+        let seen_by_models = code("hello", "a\u{202e}b\u{e0041}", json!({}));
+        let agent = crate::lifecycle_fixture::agent("ada");
+        let refused = lifecycle.propose(new_tool("hello", seen_by_models), &agent).unwrap_err();
+        assert_eq!(refused.0[0].kind, PluginErrorKind::BadModule);
+        let note = "{\"note\": \"a\u{202e}b\u{e0041}\",";
+        let text = code("hello", "ab", json!({})).replacen('{', note, 1);
         let mut new = new_tool("hello", text.clone());
         (new.reasoning, new.description) = (hidden.to_owned(), hidden.to_owned());
-        lifecycle.propose(new, &crate::lifecycle_fixture::agent("ada")).unwrap();
+        lifecycle.propose(new, &agent).unwrap();
         let review = lifecycle.review("hello").unwrap();
         let shown = [&review.proposal.reasoning, &review.proposal.description, &review.code];
         for text in shown {

@@ -182,7 +182,11 @@ fn a_module_that_is_no_tool_is_told_with_its_place() {
     for (source, message, place) in [
         ("export const name = = 1;", "tool.mjs:1:21: SyntaxError", Some((1, 21))),
         ("\nthrow new Error('at load')", "Error: at load", Some((2, 11))),
-        ("export const name = 'a';", "`execute` must be a function, and is missing", None),
+        (
+            "export const name = 'a';",
+            "does not export `description`, `parameters`, `execute`",
+            None,
+        ),
         (
             "export const name = 'a'; export function execute() {}",
             "does not export `description`",

@@ -328,10 +328,7 @@ fn exports_are_described_as_data() {
             ("description = 'b'", "description = () => 1"),
             "`description` must be data, and is a function",
         ),
-        (
-            ("async function execute", "async function run"),
-            "`execute` must be a function, and is missing",
-        ),
+        (("async function execute", "async function run"), "the module does not export `execute`"),
     ] {
         let FromWorker::End(ModuleEnd { id: 3, how: EndKind::BadExport(found), .. }) =
             describe(&good.replace(change.0, change.1))
