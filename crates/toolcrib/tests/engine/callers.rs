@@ -84,7 +84,7 @@ fn a_rule_that_allows_can_be_for_some_callers() {
 fn a_rule_with_an_unknown_role_or_door_is_refused() {
     for (condition, expect) in [
         ("role = \"boss\"", "`role` must be `user`, `agent`, `approver` or `admin`, not `boss`"),
-        ("door = \"window\"", "`door` must be `terminal`, `http` or `mcp`, not `window`"),
+        ("door = \"window\"", "`door` must be `terminal`, `http`, `mcp` or `plugin`, not `window`"),
         ("principal = []", "`principal` is empty"),
     ] {
         let scratch = Scratch::new();
