@@ -35,6 +35,8 @@ pub struct Plugins {
     pool: Arc<WorkerPool>,
     /// The workers of what nobody has approved yet, so that proposals take none from calls.
     examining: Arc<WorkerPool>,
+    /// Whether a worker is kept ready for a module that is called for the first time.
+    keeps_spare: bool,
     /// Where their files are.
     tools_folder: PathBuf,
     recorder: Arc<dyn Recorder>,
@@ -71,6 +73,7 @@ impl Plugins {
                 PoolLimits { workers: 1, ..pool_limits(settings) },
             ),
             pool: WorkerPool::new(workers, limits),
+            keeps_spare: options.is_long_lived,
             tools_folder: tools_folder(settings, files),
             recorder: Arc::clone(&access.recorder),
             clock: Arc::clone(&access.clock),
@@ -119,8 +122,19 @@ impl Plugins {
         let proposing = ProposeTool::new(self.lifecycle_on(modules, settings));
         let (shelf, shared) = shelf_with(&tools, proposing.ok());
         warnings.extend(shared);
+        if self.keeps_spare && !tools.is_empty() {
+            self.start_spare();
+        }
         *loaded = Loaded { shelf, tools: tools.into_iter().collect(), generation };
         warnings
+    }
+
+    /// Starts a worker on a thread of its own, if none is ready: the first call of a module then waits for no process.
+    fn start_spare(&self) {
+        let pool = Arc::clone(&self.pool);
+        let start = std::thread::Builder::new().name("spare-worker".to_owned());
+        // Without a thread, the first call starts its worker itself.
+        let _ = start.spawn(move || pool.warm());
     }
 
     /// Whether another process has changed what is active.
