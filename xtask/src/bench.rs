@@ -13,6 +13,7 @@ mod ledger;
 mod mcp;
 mod mcp_peer;
 mod measure;
+mod mounted;
 mod path;
 mod plugins;
 mod policy;
@@ -49,6 +50,7 @@ pub fn run() -> Result<(), Box<dyn Error>> {
     }
     if is_wanted("plugins") {
         plugins::run(&program)?;
+        mounted::run(&program)?;
     }
     if is_wanted("policy") {
         policy::run()?;

@@ -45,7 +45,9 @@ pub fn plan() -> Vec<String> {
     } else {
         format!("installs with apt-get, because they are missing: {}", missing.join(", "))
     };
-    vec![packages, RIPGREP.plan(), SCHEMATHESIS.plan(), MCP_CLIENT.plan(), NPM_CLIENTS.plan()]
+    let python = PYTHON_PACKAGES.iter().map(PythonPackage::plan);
+    let npm = [NPM_CLIENTS.plan("1 GB"), NPM_MOUNTED.plan("230 MB")];
+    [packages, RIPGREP.plan()].into_iter().chain(python).chain(npm).collect()
 }
 
 /// Returns the folder of the builds.
@@ -68,9 +70,11 @@ pub fn install() -> Result<(), Box<dyn Error>> {
         return Err(format!("the tests need {missing}; install them and try again").into());
     }
     RIPGREP.install()?;
-    SCHEMATHESIS.install()?;
-    MCP_CLIENT.install()?;
-    NPM_CLIENTS.install()
+    for package in &PYTHON_PACKAGES {
+        package.install()?;
+    }
+    NPM_CLIENTS.install()?;
+    NPM_MOUNTED.install()
 }
 
 /// A package of Python that tests use.
@@ -80,13 +84,14 @@ struct PythonPackage {
     what_for: &'static str,
 }
 
-/// Makes requests to the server from its specification.
-const SCHEMATHESIS: PythonPackage =
-    PythonPackage { name: "schemathesis", version: "4.32.5", what_for: "tests the server" };
-
-/// The official client of MCP.
-const MCP_CLIENT: PythonPackage =
-    PythonPackage { name: "mcp", version: "2.3.0", what_for: "tests the MCP server" };
+/// The packages of Python: what makes requests to the server from its specification, the official client of MCP, and
+/// servers of MCP that are mounted.
+const PYTHON_PACKAGES: [PythonPackage; 4] = [
+    PythonPackage { name: "schemathesis", version: "4.32.5", what_for: "tests the server" },
+    PythonPackage { name: "mcp", version: "2.3.0", what_for: "tests the MCP server" },
+    PythonPackage { name: "mcp-server-git", version: "2026.10.19", what_for: "the tests mount" },
+    PythonPackage { name: "mcp-server-time", version: "2026.10.19", what_for: "the tests mount" },
+];
 
 impl PythonPackage {
     fn folder(&self) -> PathBuf {
@@ -100,7 +105,8 @@ impl PythonPackage {
     }
 
     fn is_there(&self) -> bool {
-        self.folder().join(format!("{}-{}.dist-info", self.name, self.version)).is_dir()
+        let name = self.name.replace('-', "_");
+        self.folder().join(format!("{name}-{}.dist-info", self.version)).is_dir()
     }
 
     /// Installs the package beside the builds, and nothing into the system's Python.
@@ -149,6 +155,14 @@ const NPM_CLIENTS: NpmPackages = NpmPackages {
     what_for: "test the MCP server",
 };
 
+/// Servers of MCP that the tests and the benchmark mount.
+pub const NPM_MOUNTED: NpmPackages = NpmPackages {
+    name: "npm_mounted",
+    manifest: include_str!("../npm_mounted/package.json"),
+    lock: include_str!("../npm_mounted/package-lock.json"),
+    what_for: "the tests mount",
+};
+
 /// Servers of MCP that ours is compared with.
 pub const NPM_SERVERS: NpmPackages = NpmPackages {
     name: "npm_servers",
@@ -168,8 +182,9 @@ impl NpmPackages {
         self.folder().join("installed.json")
     }
 
-    fn plan(&self) -> String {
-        let what = if self.is_there() { "has" } else { "installs (about 1 GB)" };
+    fn plan(&self, size: &str) -> String {
+        let what =
+            if self.is_there() { "has".to_owned() } else { format!("installs (about {size})") };
         let names = self.names().join(", ");
         format!("{what} {names}, which {}, in {}", self.what_for, self.folder().display())
     }

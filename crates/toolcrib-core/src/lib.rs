@@ -28,6 +28,7 @@ pub mod json_text;
 pub mod loaded_tool;
 pub mod material;
 pub mod nearest;
+pub mod net;
 pub mod outcome;
 pub mod pin;
 pub mod policy;
@@ -63,7 +64,8 @@ pub use policy::{Decision, Mode, Permit, Risk, Tier, Verdict};
 pub use search::{Search, SearchableTree};
 pub use shelf::{LoadedTools, Shelf, ShelvedTool};
 pub use tool::{
-    AnyTool, CallTerms, Connection, Ctx, InnerCalls, Meter, Plan, Prepared, Tool, ToolSettings,
+    AnyTool, CallTerms, Connection, Ctx, InnerCalls, Meter, Outside, Plan, Prepared, Tool,
+    ToolSettings,
 };
 pub use tool_name::ToolName;
 pub use toolset::{Toolset, ToolsetError};

@@ -15,7 +15,7 @@ pub struct Shelf {
 }
 
 /// The tools that arrived while the process runs, and their catalogues.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct LoadedTools {
     /// The catalogues. One may have no tools yet.
     pub catalogues: Vec<&'static Catalogue>,

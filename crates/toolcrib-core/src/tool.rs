@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde::de::{Deserialize, DeserializeOwned};
 use serde_json::{Map, Value};
 
-use crate::call::CallId;
+use crate::call::{CallId, SessionId};
 use crate::caller::Caller;
 use crate::calling_client::CallingClient;
 use crate::cancel::Cancel;
@@ -18,6 +18,7 @@ use crate::capability::{Clock, Files, Tree};
 use crate::command::{ChangedFiles, CommandRequest, Commands, End, NetworkAccount, Shell, Usage};
 use crate::declaration::{Declaration, Limits};
 use crate::error::{ErrorKind, ToolError};
+use crate::net::Net;
 use crate::outcome::Outcome;
 use crate::policy::Permit;
 use crate::schema;
@@ -67,8 +68,8 @@ pub struct Ctx {
     pub search: Arc<dyn Search>,
     /// Commands in them.
     pub commands: Arc<dyn Commands>,
-    /// The connected repository, if one is.
-    pub connection: Option<Connection>,
+    /// What lies outside the workspace.
+    pub outside: Outside,
     /// The client that made the call.
     pub client: Arc<dyn CallingClient>,
     /// The time.
@@ -83,6 +84,15 @@ pub struct Ctx {
     pub meter: Meter,
     /// Makes calls for the tool. Compiled tools make none.
     pub calls: Option<Arc<dyn InnerCalls>>,
+}
+
+/// What a tool reaches outside the workspace.
+#[derive(Clone)]
+pub struct Outside {
+    /// The connected repository, if one is.
+    pub connection: Option<Connection>,
+    /// Hosts.
+    pub net: Arc<dyn Net>,
 }
 
 /// What holds for one call.
@@ -101,6 +111,9 @@ pub trait InnerCalls: Send + Sync {
 
     /// Returns who made the tool's own call.
     fn outer_caller(&self) -> &Caller;
+
+    /// Returns the session of the tool's own call.
+    fn session(&self) -> &SessionId;
 }
 
 /// Adds up the resources that a call uses.

@@ -3,6 +3,7 @@
 
 mod clock;
 mod files;
+mod net;
 mod sandbox;
 mod usage;
 
@@ -11,6 +12,7 @@ pub use files::{
     CallFiles, FileRules, Hardlinks, Root, RootError, SearchRoot, UndoStore, Workspace, real_place,
     root_path,
 };
+pub use net::{NetClient, TlsConfigSource};
 pub use sandbox::{
     BadHost, CommandLimits, Egress, Enforcement, HeldItem, HeldKind, HeldStore, HostRule, Operator,
     OutputPiece, OutputStore, OutputTee, OutputTeeReader, Profile, Protection, Resolver, Sandbox,

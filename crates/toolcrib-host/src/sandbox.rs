@@ -45,6 +45,7 @@ mod worker_supervisor;
 pub use changed_files::changed_since;
 pub use commands::SharedSandbox;
 pub use config::{CommandLimits, Operator, Profile, SandboxRules};
+pub(crate) use egress::is_host_name;
 pub use egress::{BadHost, Egress, HostRule, Resolver};
 pub use job::{TaskEnd, TaskOwner};
 pub use output_store::{OutputStore, SavedCommand};

@@ -1,15 +1,19 @@
 //! The examination of a proposed plugin: what can be checked without a person is checked before one is asked.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use toolcrib_core::{canonical, escape};
 
+use crate::manifest::Manifest;
 use crate::permissions::Permissions;
 use crate::plugin_declaration::{PluginDeclaration, PluginExample};
 use crate::plugin_error::{PluginError, PluginErrorKind};
 use crate::plugin_source::PluginSource;
+use crate::program_run::ProgramResources;
 use crate::tool_proposal::ExampleResult;
+use crate::written_folder::TemporaryFolder;
 
 /// The time after which no further example is run. Whoever proposes must not keep others waiting.
 const EXAMPLES_TIME: Duration = Duration::from_secs(5);
@@ -25,10 +29,26 @@ pub trait Examiner: Send + Sync {
     /// Runs an example and returns its result.
     fn run_example(
         &self,
-        source: &str,
+        plugin: RunnablePlugin<'_>,
         declaration: &PluginDeclaration,
         args: &Value,
     ) -> Result<Value, PluginError>;
+}
+
+/// A plugin that can be run where it is.
+#[derive(Clone, Copy)]
+pub enum RunnablePlugin<'a> {
+    /// The code of a module.
+    Module(&'a str),
+    /// A program.
+    Program {
+        /// Its manifest.
+        manifest: &'a Manifest,
+        /// The folder with its files, without links in its path.
+        folder: &'a Path,
+        /// The folder with its volumes, which are empty.
+        volumes: &'a Path,
+    },
 }
 
 /// Checks what a plugin declares, without running it.
@@ -51,28 +71,41 @@ pub(crate) struct Examination<'a> {
     pub(crate) checks: &'a dyn StaticChecks,
     /// The most that the operator allows.
     pub(crate) max: &'a Permissions,
+    /// The most memory and processors that the operator allows a program.
+    pub(crate) most_resources: ProgramResources,
+    /// Where the files of a program are while its examples run.
+    pub(crate) scratch: &'a Path,
     /// The names of the other plugins.
     pub(crate) others: &'a [String],
 }
 
 impl Examination<'_> {
-    /// Loads a module, and checks that it is the tool `name` and may be one.
+    /// Loads a module or reads a manifest, and checks that it is the tool `name` and may be one.
     pub(crate) fn describe(
         &self,
         name: &str,
         source: &PluginSource,
     ) -> Result<PluginDeclaration, ProposalFaults> {
-        let declaration = self.examiner.describe(&format!("{name}.mjs"), source.code())?;
-        let faults = self.faults(name, &declaration);
+        let declaration = match source {
+            PluginSource::Module(code) => self.examiner.describe(&format!("{name}.mjs"), code)?,
+            PluginSource::Program(files) => files.manifest()?.declaration,
+        };
+        let faults = self.faults(name, source, &declaration);
         if faults.is_empty() { Ok(declaration) } else { Err(ProposalFaults(faults)) }
     }
 
     /// Returns everything that is wrong with a declaration.
-    pub(crate) fn faults(&self, name: &str, declaration: &PluginDeclaration) -> Vec<PluginError> {
+    pub(crate) fn faults(
+        &self,
+        name: &str,
+        source: &PluginSource,
+        declaration: &PluginDeclaration,
+    ) -> Vec<PluginError> {
         let mut faults = Vec::new();
         if declaration.name != name {
             let declared = escape::line(&declaration.name).into_owned();
-            let message = format!("the module's name is `{declared}`, and not `{name}`");
+            let kind = source.kind().as_str();
+            let message = format!("the {kind}'s name is `{declared}`, and not `{name}`");
             faults.push(
                 PluginError::new(PluginErrorKind::BadName, message)
                     .hint("use the same name in both places"),
@@ -92,6 +125,22 @@ impl Examination<'_> {
             );
         }
         faults.extend(self.check_permissions(declaration).err());
+        let Permissions { secrets, volumes, .. } = &declaration.permissions;
+        let asks_as_program = !(secrets.is_empty() && volumes.is_empty());
+        if matches!(source, PluginSource::Module(_)) && asks_as_program {
+            // An approval of what cannot be used would be read as a promise.
+            let message = "a module can be given no `secrets` and no `volumes`";
+            faults.push(
+                PluginError::new(PluginErrorKind::TooManyPermissions, message)
+                    .hint("write a program, which can: `toolcrib plugins new NAME --program`"),
+            );
+        }
+        if let PluginSource::Program(files) = source {
+            let checked = files
+                .manifest()
+                .and_then(|it| it.run.resources.require_within(self.most_resources));
+            faults.extend(checked.err());
+        }
         faults
     }
 
@@ -107,8 +156,11 @@ impl Examination<'_> {
         let asked: Vec<String> =
             beyond.iter().map(|it| format!("{} `{}`", it.list, escape::line(&it.entry))).collect();
         let message = format!("the plugin asks for more than is allowed: {}", asked.join(", "));
-        Err(PluginError::new(PluginErrorKind::TooManyPermissions, message)
-            .hint("ask for less, or let the operator widen the `plugins.` settings"))
+        let mut settings: Vec<String> =
+            beyond.iter().map(|it| format!("`plugins.{}`", it.list)).collect();
+        settings.dedup();
+        let hint = format!("ask for less, or let the operator widen {}", settings.join(" and "));
+        Err(PluginError::new(PluginErrorKind::TooManyPermissions, message).hint(hint))
     }
 
     /// Runs the declared examples. One that fails refuses nothing: the person who reviews is told.
@@ -116,14 +168,25 @@ impl Examination<'_> {
         &self,
         source: &PluginSource,
         declaration: &PluginDeclaration,
-    ) -> Vec<ExampleResult> {
+    ) -> Result<Vec<ExampleResult>, PluginError> {
+        let (manifest, folder, volumes);
+        let plugin = match source {
+            PluginSource::Module(code) => RunnablePlugin::Module(code),
+            PluginSource::Program(files) => {
+                manifest = files.manifest()?;
+                folder = TemporaryFolder::with(self.scratch, &source.files())?;
+                volumes = TemporaryFolder::with(self.scratch, &[])?;
+                let (folder, volumes) = (folder.path(), volumes.path());
+                RunnablePlugin::Program { manifest: &manifest, folder, volumes }
+            }
+        };
         let start = Instant::now();
         let run = |example: &PluginExample| {
             if start.elapsed() > EXAMPLES_TIME {
                 let message = Some("it was not run, because those before took too long".to_owned());
                 return ExampleResult { about: example.about.clone(), is_ok: false, message };
             }
-            let ran = self.examiner.run_example(source.code(), declaration, &example.args);
+            let ran = self.examiner.run_example(plugin, declaration, &example.args);
             let message = match (ran, &example.reply) {
                 (Err(err), _) => Some(err.message),
                 (Ok(reply), Some(expected))
@@ -136,7 +199,7 @@ impl Examination<'_> {
             let message = message.map(|text| text.chars().take(MAX_MESSAGE_CHARS).collect());
             ExampleResult { about: example.about.clone(), is_ok: message.is_none(), message }
         };
-        declaration.examples.iter().map(run).collect()
+        Ok(declaration.examples.iter().map(run).collect())
     }
 }
 
@@ -160,7 +223,7 @@ fn hidden_characters(declaration: &PluginDeclaration) -> Vec<PluginError> {
 }
 
 /// Whether something holds for every text in a value, also for the names of fields.
-fn all_texts(value: &Value, holds: &impl Fn(&str) -> bool) -> bool {
+pub(crate) fn all_texts(value: &Value, holds: &impl Fn(&str) -> bool) -> bool {
     match value {
         Value::String(text) => holds(text),
         Value::Array(items) => items.iter().all(|item| all_texts(item, holds)),

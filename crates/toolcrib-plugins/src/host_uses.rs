@@ -49,6 +49,9 @@ pub enum UseKind {
 }
 
 impl UseKind {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Call, Self::Fetch];
+
     /// Returns the name of the function.
     pub fn as_str(self) -> &'static str {
         match self {

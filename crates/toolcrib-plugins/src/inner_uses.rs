@@ -6,14 +6,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
-use toolcrib_core::{Ctx, Files, InnerCalls, Outcome, escape};
+use toolcrib_core::{Ctx, ErrorKind, Files, InnerCalls, Outcome, escape};
+use url::Url;
 
 use crate::host_uses::{HostUses, UseError, UseKind};
 use crate::permissions::Permissions;
 
-/// The tools that read and write for a module. Their contract is the one that modules come from.
+/// The tools that read, write and fetch for a module. Their contract is the one that modules come from.
 const READ_TOOL: &str = "forgekeeper/read_file";
 const WRITE_TOOL: &str = "forgekeeper/write_file";
+const FETCH_TOOL: &str = "forgekeeper/http_fetch";
+
+/// The most bytes of what `ctx.fetch` returns, if the module does not say.
+const FETCHED_BYTES: usize = 512 << 10;
 
 /// How many calls the uses of one call make at most. One `ctx.read` of a long file makes several.
 const MAX_CALLS: usize = 1000;
@@ -41,7 +46,7 @@ impl<'a> InnerUses<'a> {
             return Err(refused("use_unavailable", message));
         };
         if self.made.fetch_add(1, Ordering::Relaxed) >= MAX_CALLS {
-            let message = format!("a call can use `ctx` for {MAX_CALLS} calls, and has");
+            let message = format!("the call has used `ctx` {MAX_CALLS} times, which is the most");
             return Err(refused("use_budget_spent", &message));
         }
         let start = Instant::now();
@@ -53,6 +58,36 @@ impl<'a> InnerUses<'a> {
             None => Ok(reply),
             Some(error) => Err(refused(error.kind.as_str(), &error.message)),
         }
+    }
+
+    fn fetch(&self, url: &str, options: Option<&Value>) -> Result<Value, UseError> {
+        // The tool reads the URL with the same parser, and follows no redirect to another host.
+        let host = Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned));
+        let Some(host) = host else {
+            return Err(refused("bad_args", "`url` of `ctx.fetch` must be a whole URL"));
+        };
+        if !self.permissions.may_reach(&host) {
+            let host = escape::line(&host);
+            let message = format!("the module did not declare that it would reach `{host}`");
+            return Err(refused("permission_not_declared", &message));
+        }
+        let mut args = match options {
+            None | Some(Value::Null) => Map::new(),
+            Some(Value::Object(options)) => options.clone(),
+            Some(_) => {
+                return Err(refused("bad_args", "the options of `ctx.fetch` must be an object"));
+            }
+        };
+        args.insert("url".to_owned(), url.into());
+        args.entry("max_bytes").or_insert(FETCHED_BYTES.into());
+        let reply = self.call(FETCH_TOOL, Value::Object(args)).map_err(|err| {
+            if err.code == ErrorKind::NotOffered.as_str() {
+                let message = "`ctx.fetch` needs the setting `forgekeeper.http_fetch`";
+                return refused("use_unavailable", message);
+            }
+            err
+        })?;
+        Ok(reply["result"].clone())
     }
 
     fn read(&self, path: &str) -> Result<Value, UseError> {
@@ -119,7 +154,7 @@ impl HostUses for InnerUses<'_> {
                 }
                 self.call(tool, args.get(1).cloned().unwrap_or_else(|| json!({})))
             }
-            UseKind::Fetch => Err(refused("use_unavailable", "`ctx.fetch` does not exist yet")),
+            UseKind::Fetch => self.fetch(text(0, "url")?, args.get(1)),
         }
     }
 

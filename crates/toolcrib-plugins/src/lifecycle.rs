@@ -19,6 +19,7 @@ use crate::examination::{Examination, Examiner, StaticChecks};
 use crate::permissions::Permissions;
 use crate::plugin_error::{PluginError, PluginErrorKind};
 use crate::plugin_store::PluginStore;
+use crate::program_run::ProgramResources;
 use crate::tool_proposal::{ProposalAnswer, ProposalId, ProposalStatus, ToolProposal};
 use crate::tool_state::{Activation, ActivationKind};
 use crate::tools_folder;
@@ -30,7 +31,7 @@ use crate::version_store::SavedVersion;
 pub const PLUGINS_CATALOGUE: &str = "plugins";
 
 /// The subject of every note in the record.
-const PLUGIN_ACT: &str = "plugin";
+pub(crate) const PLUGIN_ACT: &str = "plugin";
 
 /// The longest text of a proposer, or of whoever answers, in bytes.
 pub(crate) const MAX_WORDS_BYTES: usize = 16 << 10;
@@ -57,6 +58,8 @@ pub struct Lifecycle {
 pub struct LifecycleRules {
     /// The most that a plugin may ask for.
     pub max: Permissions,
+    /// The most memory and processors of a program.
+    pub most_resources: ProgramResources,
     /// How long a proposal waits.
     pub proposal_lifetime: Duration,
     /// Which versions need an approval.
@@ -101,7 +104,8 @@ impl Lifecycle {
         let version = self.store.versions.load(&proposal.hash)?;
         self.store.states.find(&proposal.name)?;
         let others = self.other_names(&proposal.name)?;
-        let faults = self.examination(&others).faults(&proposal.name, &version.declaration);
+        let faults =
+            self.examination(&others).faults(&proposal.name, &version.source, &version.declaration);
         if let Some(fault) = faults.into_iter().next() {
             return Err(fault);
         }
@@ -172,11 +176,11 @@ impl Lifecycle {
         let name = &version.declaration.name;
         let mut state = self.store.states.find(name)?.unwrap_or_default();
         let folder = &self.rules.tools_folder;
-        let code = tools_folder::digest_of(version.source.code());
+        let code = tools_folder::digest_of(&version.source);
         let written = match how {
-            ActivationKind::Reloaded => tools_folder::module_path(folder, name),
+            ActivationKind::Reloaded => tools_folder::place_of(folder, name, version.source.kind()),
             ActivationKind::Approved | ActivationKind::RolledBack | ActivationKind::Written => {
-                tools_folder::write(folder, name, version.source.code())
+                tools_folder::write(folder, name, &version.source)
             }
         };
         state.seen = match &written {
@@ -234,8 +238,14 @@ impl Lifecycle {
 
     /// Returns what examines a plugin.
     pub(crate) fn examination<'a>(&'a self, others: &'a [String]) -> Examination<'a> {
-        let (examiner, checks) = (&*self.examiner, &*self.checks);
-        Examination { examiner, checks, max: &self.rules.max, others }
+        Examination {
+            examiner: &*self.examiner,
+            checks: &*self.checks,
+            max: &self.rules.max,
+            most_resources: self.rules.most_resources,
+            scratch: self.store.examined_folder(),
+            others,
+        }
     }
 
     /// Finds a proposal by its id, or the newest one of a tool: the one that waits, if one does.

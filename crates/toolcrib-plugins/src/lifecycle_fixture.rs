@@ -14,12 +14,14 @@ use toolcrib_core::{
     Recorder, Role, Usage,
 };
 
-use crate::examination::{Examiner, StaticChecks};
+use crate::examination::{Examiner, RunnablePlugin, StaticChecks};
 use crate::lifecycle::{Lifecycle, LifecycleRules};
 use crate::permissions::Permissions;
 use crate::plugin_declaration::PluginDeclaration;
 use crate::plugin_error::{PluginError, PluginErrorKind};
+use crate::plugin_source::PluginSource;
 use crate::plugin_store::PluginStore;
+use crate::program_run::ProgramResources;
 use crate::propose::NewTool;
 use crate::tool_proposal::ToolProposal;
 use crate::version_approval::ApprovalRule;
@@ -74,6 +76,7 @@ impl Fixture {
             store: PluginStore::new(&folder.path().join("state")),
             rules: LifecycleRules {
                 max: Permissions { read: list(&["logs"]), ..Permissions::default() },
+                most_resources: ProgramResources::DEFAULT,
                 proposal_lifetime: Duration::from_mins(1),
                 approval: ApprovalRule::Always,
                 tools_folder: folder.path().join("tools"),
@@ -130,7 +133,8 @@ impl Fixture {
 
 pub(crate) fn new_tool(name: &str, code: String) -> NewTool {
     let (description, reasoning) = ("It helps.".to_owned(), "I need it.".to_owned());
-    NewTool { name: name.to_owned(), description, code, reasoning }
+    let source = PluginSource::of_module(code).unwrap();
+    NewTool { name: name.to_owned(), description, source, reasoning }
 }
 
 /// Copies a folder with everything in it.
@@ -196,7 +200,7 @@ impl Examiner for ToyExaminer {
 
     fn run_example(
         &self,
-        _: &str,
+        _: RunnablePlugin<'_>,
         _: &PluginDeclaration,
         args: &Value,
     ) -> Result<Value, PluginError> {

@@ -37,7 +37,8 @@ pub(crate) struct PipeWait<'a> {
 
 /// The pipes to a worker.
 pub(crate) struct LinePipe {
-    input: OwnedFd,
+    /// Nothing after the worker's input was closed.
+    input: Option<OwnedFd>,
     output: OwnedFd,
     alarm: Arc<Alarm>,
     /// What was read beyond the last line.
@@ -61,16 +62,18 @@ impl LinePipe {
             fcntl_setfl(end, fcntl_getfl(end)? | OFlags::NONBLOCK)?;
         }
         let alarm = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        Ok(Self { input, output, alarm: Arc::new(Alarm(alarm)), read: Vec::new() })
+        let (input, alarm) = (Some(input), Arc::new(Alarm(alarm)));
+        Ok(Self { input, output, alarm, read: Vec::new() })
     }
 
     /// Sends text that ends with a line end.
     pub(crate) fn send(&self, text: &[u8], wait: PipeWait<'_>) -> Result<(), PipeEnd> {
+        let Some(input) = &self.input else { return Err(PipeEnd::Closed) };
         let mut rest = text;
         while !rest.is_empty() {
-            match write(&self.input, rest) {
+            match write(input, rest) {
                 Ok(length) => rest = &rest[length..],
-                Err(Errno::AGAIN) => self.wait(&self.input, PollFlags::OUT, wait)?,
+                Err(Errno::AGAIN) => self.wait(input, PollFlags::OUT, wait)?,
                 Err(Errno::INTR) => {}
                 Err(_) => return Err(PipeEnd::Closed),
             }
@@ -98,6 +101,30 @@ impl LinePipe {
             }
             match self.read_more() {
                 Ok(0) => return Err(PipeEnd::Closed),
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => self.wait(&self.output, PollFlags::IN, wait)?,
+                Err(_) => return Err(PipeEnd::Closed),
+            }
+        }
+    }
+
+    /// Ends the worker's input.
+    pub(crate) fn close_input(&mut self) {
+        self.input = None;
+    }
+
+    /// Receives everything until the worker closes its end.
+    pub(crate) fn receive_all(
+        &mut self,
+        wait: PipeWait<'_>,
+        most_bytes: usize,
+    ) -> Result<Vec<u8>, PipeEnd> {
+        loop {
+            if self.read.len() > most_bytes {
+                return Err(PipeEnd::TooLong);
+            }
+            match self.read_more() {
+                Ok(0) => return Ok(std::mem::take(&mut self.read)),
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => self.wait(&self.output, PollFlags::IN, wait)?,
                 Err(_) => return Err(PipeEnd::Closed),

@@ -11,7 +11,6 @@ use toolcrib_core::{Cancel, Ctx, Declared, Limits, LoadedTool, Permit, Plan, Pre
 use crate::host_uses::{HostUses, UseKind};
 use crate::inner_uses::InnerUses;
 use crate::live_worker::{ModuleCode, ModuleTask};
-use crate::permissions::Permissions;
 use crate::plugin_declaration::PluginDeclaration;
 use crate::plugin_error::PluginError;
 use crate::schema_check::CheckedSchema;
@@ -65,11 +64,11 @@ impl ModuleTool {
         cancel: &Cancel,
         host: &dyn HostUses,
     ) -> Result<ModuleReply, ToolError> {
-        let uses = uses_of(&self.declaration.permissions);
         let task = ModuleTask {
             args,
             result_bytes: limits.output_bytes,
-            uses: &uses,
+            // Also those that it did not declare: a refusal says more than a function that is not there.
+            uses: &UseKind::ALL,
             most_uses: self.pool.most_uses(),
             host,
         };
@@ -160,16 +159,4 @@ async fn tell_console(ctx: &Ctx, console: &Console) {
         let note = "the module printed more than is kept".to_owned();
         let _ = ctx.client.log(MessageLevel::Info, note).await;
     }
-}
-
-/// Returns the functions of `ctx` that a module with these permissions has.
-fn uses_of(permissions: &Permissions) -> Vec<UseKind> {
-    let Permissions { read, write, hosts, tools, secrets: _ } = permissions;
-    let kinds = [
-        (UseKind::Read, read),
-        (UseKind::Write, write),
-        (UseKind::Call, tools),
-        (UseKind::Fetch, hosts),
-    ];
-    kinds.into_iter().filter(|(_, list)| !list.is_empty()).map(|(kind, _)| kind).collect()
 }

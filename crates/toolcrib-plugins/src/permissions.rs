@@ -18,12 +18,15 @@ pub struct Permissions {
     pub tools: Vec<String>,
     /// The names of the secrets that it gets.
     pub secrets: Vec<String>,
+    /// The folders of its own that stay, each with its name, its path and its mode. Only programs have them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub volumes: Vec<String>,
 }
 
 /// One thing that a plugin asks for: a list of the permissions, and an entry of that list.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct PermissionEntry {
-    /// The list: `read`, `write`, `hosts`, `tools` or `secrets`.
+    /// The list: `read`, `write`, `hosts`, `tools`, `secrets` or `volumes`.
     pub list: String,
     /// The entry.
     pub entry: String,
@@ -45,9 +48,16 @@ impl Permissions {
     }
 
     /// Returns each list with its name.
-    pub fn lists(&self) -> [(&'static str, &[String]); 5] {
-        let Self { read, write, hosts, tools, secrets } = self;
-        [("read", read), ("write", write), ("hosts", hosts), ("tools", tools), ("secrets", secrets)]
+    pub fn lists(&self) -> [(&'static str, &[String]); 6] {
+        let Self { read, write, hosts, tools, secrets, volumes } = self;
+        [
+            ("read", read),
+            ("write", write),
+            ("hosts", hosts),
+            ("tools", tools),
+            ("secrets", secrets),
+            ("volumes", volumes),
+        ]
     }
 
     /// Returns everything that is asked for, in the order of the lists.
@@ -66,7 +76,9 @@ impl Permissions {
             "write" => max.may_write(&asked.entry),
             "hosts" => max.may_reach(&asked.entry),
             "tools" => max.may_call(&asked.entry),
-            _ => max.secrets.contains(&asked.entry),
+            "secrets" => max.secrets.contains(&asked.entry),
+            // Their size is bounded, and nobody else is reached by them.
+            _ => true,
         };
         self.entries().into_iter().filter(|asked| !covered(asked)).collect()
     }

@@ -55,9 +55,19 @@ impl PluginDeclaration {
     pub fn of_exports(exports: &Value) -> Result<Self, PluginError> {
         let mut faults = Vec::new();
         let empty = Map::new();
-        let exports = exports.as_object().unwrap_or(&empty);
-        let name = text(exports, "name", &mut faults);
-        let description = text(exports, "description", &mut faults);
+        let declaration = Self::read(exports.as_object().unwrap_or(&empty), &mut faults);
+        if !faults.is_empty() {
+            let message = format!("the module's exports have faults: {}", faults.join("; "));
+            return Err(PluginError::new(PluginErrorKind::BadModule, message)
+                .hint("correct the exports, and propose the module again"));
+        }
+        Ok(declaration)
+    }
+
+    /// Makes a declaration of its fields, and tells what is wrong with them.
+    pub(crate) fn read(exports: &Map<String, Value>, faults: &mut Vec<String>) -> Self {
+        let name = text(exports, "name", faults);
+        let description = text(exports, "description", faults);
         if description.len() > MAX_DESCRIPTION_BYTES {
             faults.push(format!("`description` is longer than {MAX_DESCRIPTION_BYTES} bytes"));
         }
@@ -83,18 +93,13 @@ impl PluginDeclaration {
                 None
             }),
         };
-        let permissions: Permissions = part(exports, "permissions", &mut faults);
-        let examples: Vec<PluginExample> = part(exports, "examples", &mut faults);
+        let permissions: Permissions = part(exports, "permissions", faults);
+        let examples: Vec<PluginExample> = part(exports, "examples", faults);
         if examples.len() > MAX_EXAMPLES {
             faults.push(format!("there are more than {MAX_EXAMPLES} `examples`"));
         }
-        if !faults.is_empty() {
-            let message = format!("the module's exports have faults: {}", faults.join("; "));
-            return Err(PluginError::new(PluginErrorKind::BadModule, message)
-                .hint("correct the exports, and propose the module again"));
-        }
         let tier = declared_tier.unwrap_or(Tier::Standard).max(permissions.lowest_tier());
-        Ok(Self { name, description, parameters, output, tier, permissions, examples })
+        Self { name, description, parameters, output, tier, permissions, examples }
     }
 }
 
@@ -124,7 +129,8 @@ fn part<T: Default + de::DeserializeOwned>(
     })
 }
 
-fn unfit(name: &str, expected: &str, found: Option<&Value>) -> String {
+/// Says what a field must be, and what it is.
+pub(crate) fn unfit(name: &str, expected: &str, found: Option<&Value>) -> String {
     let found = match found {
         None => return format!("`{name}` is missing; it must be {expected}"),
         Some(Value::Null) => "null",
@@ -138,7 +144,7 @@ fn unfit(name: &str, expected: &str, found: Option<&Value>) -> String {
     format!("`{name}` must be {expected}, and is {found}")
 }
 
-fn tier_of(number: u64) -> Option<Tier> {
+pub(crate) fn tier_of(number: u64) -> Option<Tier> {
     let tiers = [Tier::Safe, Tier::Standard, Tier::Elevated, Tier::Restricted, Tier::Dangerous];
     tiers.into_iter().find(|tier| u64::from(tier.number()) == number)
 }

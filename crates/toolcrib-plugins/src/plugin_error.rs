@@ -26,6 +26,8 @@ pub enum PluginErrorKind {
     NameTaken,
     /// The manifest has faults.
     BadManifest,
+    /// What the settings say about an MCP server has faults.
+    BadServer,
     /// A JSON Schema has faults.
     BadSchema,
     /// The plugin asks for more than the operator allows.
@@ -56,10 +58,11 @@ pub enum PluginErrorKind {
 
 impl PluginErrorKind {
     /// Every kind, for tests that hold over all of them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::BadName,
         Self::NameTaken,
         Self::BadManifest,
+        Self::BadServer,
         Self::BadSchema,
         Self::TooManyPermissions,
         Self::TooLarge,
@@ -81,6 +84,7 @@ impl PluginErrorKind {
             Self::BadName => "bad_name",
             Self::NameTaken => "name_taken",
             Self::BadManifest => "bad_manifest",
+            Self::BadServer => "bad_server",
             Self::BadSchema => "bad_schema",
             Self::TooManyPermissions => "too_many_permissions",
             Self::TooLarge => "too_large",
@@ -103,6 +107,7 @@ impl PluginErrorKind {
             Self::BadName
             | Self::NameTaken
             | Self::BadManifest
+            | Self::BadServer
             | Self::BadSchema
             | Self::TooManyPermissions
             | Self::BadModule

@@ -8,6 +8,7 @@ use toolcrib_core::escape;
 
 use crate::plugin_error::{PluginError, PluginErrorKind};
 use crate::private_file::{READABLE_MODE, read_regular};
+use crate::program_files::ProgramFiles;
 
 /// The largest module, in bytes.
 pub const MAX_MODULE_BYTES: usize = 1 << 20;
@@ -18,14 +19,17 @@ pub const MAX_MODULE_BYTES: usize = 1 << 20;
 pub enum PluginKind {
     /// One file of JavaScript, an ES module.
     Module,
+    /// A folder with a manifest and any program.
+    Program,
 }
 
 /// The files of a plugin. They are within the limits of their kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PluginSource {
-    kind: PluginKind,
+pub enum PluginSource {
     /// The module. It is kept as text, so that it is UTF-8 wherever it is used.
-    code: String,
+    Module(String),
+    /// The files of a program.
+    Program(ProgramFiles),
 }
 
 /// One file of a plugin.
@@ -44,6 +48,7 @@ impl PluginKind {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Module => "module",
+            Self::Program => "program",
         }
     }
 }
@@ -63,7 +68,7 @@ impl PluginSource {
             let message = format!("the module is not UTF-8: the byte at {at} begins no character");
             PluginError::new(PluginErrorKind::BadModule, message).hint("save the file as UTF-8")
         })?;
-        Ok(Self { kind: PluginKind::Module, code })
+        Ok(Self::Module(code))
     }
 
     /// Reads a module. Links, and everything else that is no regular file, are refused.
@@ -83,22 +88,31 @@ impl PluginSource {
         Self::of_module(code)
     }
 
-    /// Returns what the plugin is.
-    pub fn kind(&self) -> PluginKind {
-        self.kind
+    /// Reads the folder of a program. Links are refused.
+    pub fn of_folder(folder: &Path) -> Result<Self, PluginError> {
+        ProgramFiles::read(folder).map(Self::Program)
     }
 
-    /// Returns the code of the module.
-    pub fn code(&self) -> &str {
-        &self.code
+    /// Returns what the plugin is.
+    pub fn kind(&self) -> PluginKind {
+        match self {
+            Self::Module(_) => PluginKind::Module,
+            Self::Program(_) => PluginKind::Program,
+        }
     }
 
     /// Returns the files, in the order of their paths.
     pub fn files(&self) -> Vec<PluginFile<'_>> {
-        match self.kind {
-            PluginKind::Module => {
-                let bytes = self.code.as_bytes();
+        match self {
+            Self::Module(code) => {
+                let bytes = code.as_bytes();
                 vec![PluginFile { path: Self::MODULE_PATH, mode: READABLE_MODE, bytes }]
+            }
+            Self::Program(files) => {
+                let files = files.all().iter();
+                files
+                    .map(|it| PluginFile { path: &it.path, mode: it.mode, bytes: &it.bytes })
+                    .collect()
             }
         }
     }
@@ -120,7 +134,10 @@ mod tests {
     #[test]
     fn a_module_is_text_within_its_size() {
         let most = "x".repeat(MAX_MODULE_BYTES);
-        assert_eq!(PluginSource::of_module(most.clone()).unwrap().code(), most);
+        assert_eq!(
+            PluginSource::of_module(most.clone()).unwrap(),
+            PluginSource::Module(most.clone())
+        );
         let kind = |code: Vec<u8>| PluginSource::of_module(code).unwrap_err().kind;
         assert_eq!(kind(format!("{most}x").into_bytes()), PluginErrorKind::TooLarge);
         assert_eq!(kind(b"export \xff".to_vec()), PluginErrorKind::BadModule);
@@ -135,7 +152,8 @@ mod tests {
         fs::create_dir(path("folder.mjs")).unwrap();
         let huge = fs::File::create(path("huge.mjs")).unwrap();
         huge.set_len(1 << 40).unwrap();
-        assert_eq!(PluginSource::of_module_file(&path("good.mjs")).unwrap().code(), "export {}");
+        let good = PluginSource::of_module_file(&path("good.mjs")).unwrap();
+        assert_eq!(good, PluginSource::Module("export {}".to_owned()));
         let kind = |name: &str| PluginSource::of_module_file(&path(name)).unwrap_err().kind;
         assert_eq!(kind("link.mjs"), PluginErrorKind::BadModule);
         assert_eq!(kind("folder.mjs"), PluginErrorKind::BadModule);

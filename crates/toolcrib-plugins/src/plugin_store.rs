@@ -14,6 +14,7 @@ use crate::private_file::{
 use crate::proposal_store::ProposalStore;
 use crate::tool_state::ToolStates;
 use crate::version_approval::{ApprovalRule, VersionApprovals};
+use crate::version_hash::VersionHash;
 use crate::version_store::{SavedVersion, VersionStore};
 
 /// The largest file of the generation, in bytes.
@@ -23,6 +24,7 @@ const MAX_GENERATION_BYTES: u64 = 32;
 #[derive(Clone, Debug)]
 pub struct PluginStore {
     folder: PathBuf,
+    examined: PathBuf,
     pub(crate) versions: VersionStore,
     pub(crate) approvals: VersionApprovals,
     pub(crate) proposals: ProposalStore,
@@ -56,13 +58,34 @@ impl PluginStore {
             approvals: VersionApprovals::new(&folder),
             proposals: ProposalStore::new(&folder),
             states: ToolStates::new(&folder),
+            examined: folder.join("examined"),
             folder,
         }
+    }
+
+    /// Returns the folder.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// Returns the file that is replaced at each change, for processes that watch it.
     pub fn generation_file(&self) -> PathBuf {
         self.folder.join("generation")
+    }
+
+    /// Returns the folder of a version's own files.
+    pub fn files_of(&self, hash: &VersionHash) -> PathBuf {
+        self.versions.files_of(hash)
+    }
+
+    /// Returns the folder of a tool's volumes. All its versions have the same.
+    pub fn volumes_of(&self, tool: &str) -> PathBuf {
+        self.folder.join("volumes").join(tool)
+    }
+
+    /// Returns where the files of programs are while their examples run.
+    pub(crate) fn examined_folder(&self) -> &Path {
+        &self.examined
     }
 
     /// Loads the active version of every tool that is enabled. Without plugins, that is one look for a folder.

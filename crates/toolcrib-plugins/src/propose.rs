@@ -22,8 +22,8 @@ pub struct NewTool {
     pub name: String,
     /// What it does, in the proposer's words.
     pub description: String,
-    /// The module.
-    pub code: String,
+    /// The module or the program.
+    pub source: PluginSource,
     /// Why it is proposed.
     pub reasoning: String,
 }
@@ -31,7 +31,7 @@ pub struct NewTool {
 /// A tool that was examined and has no faults.
 #[derive(Clone, Debug)]
 pub struct Examined {
-    /// The module.
+    /// The module or the program.
     pub source: PluginSource,
     /// What it declares.
     pub declaration: PluginDeclaration,
@@ -42,14 +42,14 @@ pub struct Examined {
 impl Lifecycle {
     /// Examines a tool, and adds it to the proposals that wait. This takes as long as the tool's examples do.
     pub fn propose(&self, new: NewTool, by: &Caller) -> Result<ToolProposal, ProposalFaults> {
-        let NewTool { name, description, code, reasoning } = new;
+        let NewTool { name, description, source, reasoning } = new;
         check_form(&name)?;
         require_short("description", &description)?;
         require_short("reasoning", &reasoning)?;
         // Looked at before the examination, which is slow, and again when nobody else can change anything.
         self.require_room(&name, by)?;
-        let Examined { source, declaration, examples } = self.examine(&name, code)?;
-        // Without words of the proposer, the module's own stand for them.
+        let Examined { source, declaration, examples } = self.examine(&name, source)?;
+        // Without words of the proposer, the plugin's own stand for them.
         let description =
             if description.is_empty() { declaration.description.clone() } else { description };
         let _lock = self.begin(&name)?;
@@ -85,24 +85,22 @@ impl Lifecycle {
     }
 
     /// Examines a tool and runs its examples, as a proposal does, and keeps nothing.
-    pub fn examine(&self, name: &str, code: String) -> Result<Examined, ProposalFaults> {
+    pub fn examine(&self, name: &str, source: PluginSource) -> Result<Examined, ProposalFaults> {
         check_form(name)?;
-        let source = PluginSource::of_module(code)?;
         let others = self.other_names(name)?;
         let examination = self.examination(&others);
         let declaration = examination.describe(name, &source)?;
-        let examples = examination.run_examples(&source, &declaration);
+        let examples = examination.run_examples(&source, &declaration)?;
         Ok(Examined { source, declaration, examples })
     }
 
-    /// Proposes a module that lies in the tools folder and waits there.
+    /// Proposes a plugin that lies in the tools folder and waits there.
     pub fn propose_waiting(&self, name: &str, by: &Caller) -> Result<ToolProposal, ProposalFaults> {
-        let path = tools_folder::module_path(&self.rules.tools_folder, name)?;
-        let source = PluginSource::of_module_file(&path)?;
+        let (path, source) = tools_folder::read_there(&self.rules.tools_folder, name)?;
         let new = NewTool {
             name: name.to_owned(),
             description: String::new(),
-            code: source.code().to_owned(),
+            source,
             reasoning: format!("It lies in the tools folder: {}", path.display()),
         };
         self.propose(new, by)

@@ -12,6 +12,7 @@ use toolcrib_core::{
 use crate::examination::ProposalFaults;
 use crate::lifecycle::Lifecycle;
 use crate::plugin_error::PluginError;
+use crate::plugin_source::PluginSource;
 use crate::propose::NewTool;
 use crate::schema_check::CheckedSchema;
 
@@ -99,7 +100,8 @@ impl Prepared for PreparedProposal {
                 return Err(ToolError::new(ErrorKind::Refused, "a tool cannot propose tools"));
             };
             let ProposeArgs { name, description, code, reasoning } = self.args;
-            let new = NewTool { name, description, code, reasoning };
+            let source = PluginSource::of_module(code)?;
+            let new = NewTool { name, description, source, reasoning };
             let proposed = self.tool.lifecycle.propose(new, calls.outer_caller());
             let proposal = proposed.map_err(|faults| told(&faults))?;
             Ok(json!({

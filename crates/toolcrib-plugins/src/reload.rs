@@ -88,7 +88,7 @@ impl Lifecycle {
     fn candidate(&self, file: ScannedFile) -> ModuleCandidate {
         let unknown = file.source.as_ref().ok().and_then(|source| {
             let state = self.store.states.find(&file.name).ok()?.unwrap_or_default();
-            let digest = tools_folder::digest_of(source.code());
+            let digest = tools_folder::digest_of(source);
             let is_known = state.version_of_code(&digest).is_some();
             let first = |faults: ProposalFaults| {
                 faults.0.into_iter().next().unwrap_or_else(|| {
@@ -117,7 +117,7 @@ impl Lifecycle {
         source: &PluginSource,
         by: &Principal,
     ) -> Result<FoundState, PluginError> {
-        let digest = tools_folder::digest_of(source.code());
+        let digest = tools_folder::digest_of(source);
         let settled = |state: &ToolState| {
             let hash = state.version_of_code(&digest).map(|known| known.hash.clone())?;
             if state.active.as_ref() == Some(&hash) {
@@ -173,7 +173,7 @@ impl Lifecycle {
             self.save_and_activate(version, ActivationKind::Reloaded, by)?;
             return Ok(FoundState::Loaded(hash));
         }
-        let digest = tools_folder::digest_of(version.source.code());
+        let digest = tools_folder::digest_of(&version.source);
         let is_told = |state: &ToolState| state.seen.as_ref() == Some(&digest);
         let find = || self.store.states.find(name).map(Option::unwrap_or_default);
         if is_told(&find()?) {

@@ -9,6 +9,7 @@ use crate::lifecycle::Lifecycle;
 use crate::permissions::PermissionChanges;
 use crate::plugin_declaration::PluginDeclaration;
 use crate::plugin_error::PluginError;
+use crate::source_text::source_text;
 use crate::tool_proposal::{ProposalAnswer, ProposalStatus, ToolProposal};
 use crate::version_hash::VersionHash;
 use crate::version_store::SavedVersion;
@@ -30,7 +31,7 @@ pub struct ProposalReview {
     pub answer: Option<ProposalAnswer>,
     /// What the plugin says of itself, as it came: escape it wherever it is shown.
     pub declaration: PluginDeclaration,
-    /// The code, escaped.
+    /// The code of a module, or the files of a program, escaped.
     pub code: String,
     /// The version that is active now.
     pub active: Option<VersionHash>,
@@ -61,13 +62,13 @@ impl Lifecycle {
         let version = self.store.versions.load(&proposal.hash)?;
         let active = self.active_beside(&proposal)?;
         let difference = active.as_ref().map(|active| {
-            let (before, after) = (active.source.code(), version.source.code());
-            escape::lines(&difference(before, after, &active.hash, &version.hash)).into_owned()
+            let (before, after) = (source_text(&active.source), source_text(&version.source));
+            escape::lines(&difference(&before, &after, &active.hash, &version.hash)).into_owned()
         });
         Ok(ProposalReview {
             status: self.store.proposals.status(&proposal, self.clock.now())?,
             answer: self.store.proposals.answer(&proposal.id)?,
-            code: escape::lines(version.source.code()).into_owned(),
+            code: escape::lines(&source_text(&version.source)).into_owned(),
             difference,
             permission_changes: permission_changes(&version, active.as_ref()),
             active: active.map(|active| active.hash),
@@ -82,7 +83,7 @@ impl Lifecycle {
         for proposal in self.store.proposals.pending(self.clock.now())? {
             let version = self.store.versions.load(&proposal.hash)?;
             let active = self.active_beside(&proposal)?;
-            let code: String = version.source.code().chars().take(PREVIEW_CHARS).collect();
+            let code: String = source_text(&version.source).chars().take(PREVIEW_CHARS).collect();
             pending.push(PendingTool {
                 code_preview: escape::lines(&code).into_owned(),
                 permission_changes: permission_changes(&version, active.as_ref()),

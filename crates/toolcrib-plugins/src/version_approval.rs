@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use toolcrib_core::Principal;
 
 use crate::plugin_error::{PluginError, PluginErrorKind};
+use crate::plugin_source::PluginKind;
 use crate::private_file::{if_there, make_private_folder, read_json, write_once};
 use crate::tool_proposal::ProposalId;
 use crate::version_hash::VersionHash;
@@ -20,7 +21,7 @@ const MAX_APPROVAL_BYTES: u64 = 64 << 10;
 pub enum ApprovalRule {
     /// Every version.
     Always,
-    /// Those that ask for permissions. The setting approves the others.
+    /// Programs, and modules that ask for permissions. The setting approves the others.
     WithPermissions,
 }
 
@@ -78,7 +79,9 @@ impl VersionApprovals {
         version: &SavedVersion,
         rule: ApprovalRule,
     ) -> Result<(), PluginError> {
-        let is_harmless = version.declaration.permissions.is_empty();
+        // A program is native code, and nobody should be able to start it without having been asked.
+        let is_harmless = version.source.kind() == PluginKind::Module
+            && version.declaration.permissions.is_empty();
         if rule == ApprovalRule::WithPermissions && is_harmless {
             return Ok(());
         }

@@ -13,7 +13,9 @@ use crate::plugin_source::{MAX_MODULE_BYTES, PluginKind, PluginSource};
 use crate::private_file::{
     READABLE_MODE, make_readable_folder, read_regular, sync_folder_of, write_synced,
 };
+use crate::program_files::ProgramFiles;
 use crate::version_hash::VersionHash;
+use crate::written_folder::write_files;
 
 /// The largest text of what a version declares, in bytes. A module cannot export more than it can write down.
 const MAX_ABOUT_BYTES: usize = 4 << 20;
@@ -108,11 +110,19 @@ impl VersionStore {
                 let path = folder.join(FILES_FOLDER).join(PluginSource::MODULE_PATH);
                 PluginSource::of_module(read(path, MAX_MODULE_BYTES)?)?
             }
+            PluginKind::Program => {
+                PluginSource::Program(ProgramFiles::read_all(&self.files_of(hash))?)
+            }
         };
         if VersionHash::of(&about, &source) != *hash {
             return Err(damaged("its files are not those that were saved"));
         }
         Ok(SavedVersion { hash: hash.clone(), declaration, source })
+    }
+
+    /// Returns the folder of a version's own files.
+    pub(crate) fn files_of(&self, hash: &VersionHash) -> PathBuf {
+        self.folder.join(hash.as_str()).join(FILES_FOLDER)
     }
 
     /// Removes a version. The caller holds the lock, and nobody has approved the version.
@@ -143,12 +153,8 @@ impl VersionStore {
     ) -> io::Result<()> {
         let files = fresh.join(FILES_FOLDER);
         make_readable_folder(fresh)?;
-        make_readable_folder(&files)?;
-        for file in source.files() {
-            write_synced(&files.join(file.path), file.bytes, file.mode)?;
-        }
+        write_files(&files, &source.files())?;
         write_synced(&fresh.join(ABOUT_FILE), about, READABLE_MODE)?;
-        sync_folder_of(&files.join("."))?;
         sync_folder_of(&files)?;
         let place = self.folder.join(hash.as_str());
         // What is there could not be loaded. This is what it should have been.

@@ -17,6 +17,7 @@ mod mcp;
 mod oauth;
 mod observation;
 mod pipeline;
+mod plugin_views;
 mod query;
 mod reply;
 mod request_check;
@@ -49,6 +50,7 @@ pub use oauth::{
 };
 pub use observation::{EndpointError, ObservedRecorder, Observer, OtlpEndpoint, SpanExporter};
 pub use pipeline::Served;
+pub use plugin_views::{PendingFields, PluginFields, ProposalFields, ReviewFields};
 pub use reply::{ApiError, RequestId};
 pub use server::{Server, ServerEnd};
 pub use tls::{Notice, TlsErrorKind, TlsFiles, TrustError, TrustedRoots, client_config};

@@ -3,6 +3,7 @@
 mod create_task_card;
 mod echo;
 mod get_time;
+mod http_fetch;
 mod read_dir;
 mod read_file;
 mod run_bash;
@@ -29,6 +30,7 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
         &write_file::WriteFile,
         &run_powershell::RunPowershell,
         &run_bash::RunBash,
+        &http_fetch::HttpFetch,
         &create_task_card::CreateTaskCard,
     ],
     call_keys: &[],
@@ -36,7 +38,11 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
     settings: CatalogueSettings {
         root: Some("forgekeeper.root"),
         allow: Some("forgekeeper.allow"),
-        switches: &[("run_bash", "forgekeeper.bash"), ("run_powershell", "forgekeeper.powershell")],
+        switches: &[
+            ("run_bash", "forgekeeper.bash"),
+            ("run_powershell", "forgekeeper.powershell"),
+            ("http_fetch", "forgekeeper.http_fetch"),
+        ],
         timeout_ms: Some("forgekeeper.timeout_ms"),
         output_bytes: Some("forgekeeper.max_output_bytes"),
         output_lines: Some("forgekeeper.max_output_lines"),

@@ -201,6 +201,9 @@ pub fn settings() -> String {
                 "a list of strings (in the environment: separated by commas)".to_owned()
             }
             SettingKind::Text => "a string".to_owned(),
+            SettingKind::Servers => {
+                "a table for each server, `[mcp.NAME]`; see [plugins](../plugins.md)".to_owned()
+            }
             SettingKind::Schemas => {
                 "a table of JSON Schemas, inline or as paths of files".to_owned()
             }
@@ -214,7 +217,7 @@ pub fn settings() -> String {
             Project::Only(word) => format!("may set it to `{word}`"),
         };
         let names = match setting.contract_name {
-            _ if matches!(setting.kind, SettingKind::Schemas) => {
+            _ if matches!(setting.kind, SettingKind::Schemas | SettingKind::Servers) => {
                 "none; only a file can set it".to_owned()
             }
             Some(name) => format!("`{}` or `{name}`", setting.variable()),

@@ -23,6 +23,9 @@ const ROUNDS: usize = 7;
 /// How often `node` is started, and how often a module is called for the first time.
 const STARTS: usize = 15;
 
+/// How long an agent thinks between two calls, at the least.
+const THINKING: Duration = Duration::from_millis(300);
+
 /// How many calls are made for the calls per second.
 const MANY_CALLS: usize = 4000;
 
@@ -91,7 +94,8 @@ pub(super) fn run(program: &Path) -> Result<(), Box<dyn Error>> {
     row("a compiled tool (`echo`)", compiled);
     row("a bare pipe to a resident process (`cat`)", pipe);
     row("`node` started for the call", node);
-    row("a module, its first call in a process", first_calls(&ours)?);
+    row("a module, its first call, right after the start of the server", first_calls(&ours)?);
+    row("a module, its first call in a server that runs", cold_modules(&ours)?);
     println!("| calls of a module per second, 4 at a time | {:.0} |", calls_per_second(&ours)?);
     println!(
         "\nA warm call is {:.1} times a compiled tool, and `node` takes {:.0} times as long.",
@@ -141,6 +145,22 @@ fn first_calls(ours: &Ours<'_>) -> Result<Duration, Box<dyn Error>> {
         peer.call("echo", &args)?;
         let start = Instant::now();
         peer.call("mirror", &args)?;
+        times.push(start.elapsed());
+    }
+    Ok(median(&mut times))
+}
+
+/// Measures the first calls of modules in a server that runs, as an agent makes them that thinks between its calls.
+fn cold_modules(ours: &Ours<'_>) -> Result<Duration, Box<dyn Error>> {
+    let names: Vec<String> = (0..STARTS).map(|number| format!("cold_{number}")).collect();
+    names.iter().try_for_each(|name| ours.load(name))?;
+    let args = json!({"text": "hello"});
+    let mut peer = ours.serve()?;
+    let mut times = Vec::new();
+    for name in &names {
+        std::thread::sleep(THINKING);
+        let start = Instant::now();
+        peer.call(name, &args)?;
         times.push(start.elapsed());
     }
     Ok(median(&mut times))

@@ -2,7 +2,6 @@
 //! that it checked, and a TLS connection must name the host that was asked for.
 
 mod account;
-mod address;
 mod client_hello;
 mod host;
 mod request;
@@ -18,8 +17,9 @@ use std::task::Waker;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::net::global_address;
 use account::{ConnectionMeter, Direction, EgressAccount};
-pub(super) use host::is_name as is_host_name;
+pub(crate) use host::is_name as is_host_name;
 pub use host::{BadHost, HostRule};
 use request::{Refusal, RefusalCause, Request};
 use toolcrib_core::command::NetworkAccount;
@@ -140,7 +140,7 @@ impl Egress {
             return Err(Refusal::NoAddress("it has no address".to_owned()));
         }
         let is_open =
-            |it: &SocketAddr| address::is_global(it.ip()) || self.local.contains(&it.ip());
+            |it: &SocketAddr| global_address::is_global(it.ip()) || self.local.contains(&it.ip());
         let open: Vec<SocketAddr> = found.into_iter().filter(is_open).collect();
         if open.is_empty() {
             return Err(Refusal::LocalAddress(host.to_owned()));

@@ -33,6 +33,8 @@ pub(crate) struct SeenFolder {
     pub(crate) access: Access,
     /// Whether it is a copy of the source, so that the list of mounts does not tell where that is.
     pub(crate) is_copied: bool,
+    /// Whether the command or worker counts as the owner of its files.
+    pub(crate) is_owned: bool,
 }
 
 /// A mount of something outside the system's folders.
@@ -137,7 +139,8 @@ impl SandboxView {
         let (source, target) = (etc.to_owned(), PathBuf::from("/etc"));
         let (handle, access) = (open(etc)?, Access::ReadOnly);
         // A mount would tell commands, in the list of their mounts, where our state folder is.
-        self.add_open(SeenFolder { handle, source, target, access, is_copied: true })?;
+        let (is_copied, is_owned) = (true, false);
+        self.add_open(SeenFolder { handle, source, target, access, is_copied, is_owned })?;
         for source in mounted {
             self.add(&source, &source, Access::ReadOnly)?;
         }
@@ -162,11 +165,12 @@ impl SandboxView {
     fn add(&mut self, source: &Path, target: &Path, access: Access) -> io::Result<()> {
         let handle = open(source)?;
         let (source, target) = (source.to_owned(), target.to_owned());
-        self.add_open(SeenFolder { handle, source, target, access, is_copied: false })
+        let (is_copied, is_owned) = (false, access == Access::Writable);
+        self.add_open(SeenFolder { handle, source, target, access, is_copied, is_owned })
     }
 
     fn add_open(&mut self, seen: SeenFolder) -> io::Result<()> {
-        let SeenFolder { handle, source, target, access, is_copied } = seen;
+        let SeenFolder { handle, source, target, access, is_copied, is_owned } = seen;
         let meta = rustix::fs::fstat(&handle)?;
         let owner = User { uid: meta.st_uid, gid: meta.st_gid };
         self.binds.push(BindMount {
@@ -175,7 +179,7 @@ impl SandboxView {
             target,
             is_directory: FileType::from_raw_mode(meta.st_mode) == FileType::Directory,
             access,
-            owner: if access == Access::Writable { self.mapped(owner) } else { None },
+            owner: if is_owned { self.mapped(owner) } else { None },
             is_copied,
         });
         Ok(())

@@ -132,8 +132,8 @@ impl WorkerSandbox {
             return Err(replaced());
         }
         let (source, target) = (self.program.clone(), PathBuf::from(MODULE_WORKER));
-        let access = Access::ReadOnly;
-        Ok(SeenFolder { handle, source, target, access, is_copied: false })
+        let (access, is_copied, is_owned) = (Access::ReadOnly, false, false);
+        Ok(SeenFolder { handle, source, target, access, is_copied, is_owned })
     }
 
     /// Returns what the first process inside is told.
@@ -275,12 +275,13 @@ fn seen_folder(folder: &WorkerFolder) -> Result<SeenFolder, ToolError> {
         ToolError::new(ErrorKind::NotFound, message)
             .hint("name a folder that exists, by a path without links")
     })?;
-    let (access, is_copied) = match folder.access {
-        FolderAccess::Copy => (Access::ReadOnly, is_small(&handle)),
-        FolderAccess::Read => (Access::ReadOnly, false),
-        FolderAccess::Write => (Access::Writable, false),
+    let (access, is_copied, is_owned) = match folder.access {
+        FolderAccess::Copy => (Access::ReadOnly, is_small(&handle), false),
+        FolderAccess::Read => (Access::ReadOnly, false, true),
+        FolderAccess::Write => (Access::Writable, false, true),
     };
-    Ok(SeenFolder { handle, source, target: PathBuf::from(&folder.target), access, is_copied })
+    let target = PathBuf::from(&folder.target);
+    Ok(SeenFolder { handle, source, target, access, is_copied, is_owned })
 }
 
 /// Whether a folder can be copied into memory: it is small, and has nothing but files and folders.

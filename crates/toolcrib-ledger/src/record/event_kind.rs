@@ -131,6 +131,8 @@ spelled_enum! {
     Enabled "enabled",
     /// A plugin was found in the tools folder that nobody has approved.
     Waiting "waiting",
+    /// A mounted MCP server asked for something that no server gets.
+    Refused "refused",
 }
 
 spelled_enum! {

@@ -8,7 +8,9 @@ use std::thread;
 
 use serde_json::Value;
 use tokio::runtime::Handle;
-use toolcrib_core::{Call, CallId, CallTrace, Caller, Cancel, Door, InnerCalls, Outcome, ToolName};
+use toolcrib_core::{
+    Call, CallId, CallTrace, Caller, Cancel, Door, InnerCalls, Outcome, SessionId, ToolName,
+};
 
 /// Takes a call the whole path.
 pub(crate) trait CallMaker: Send + Sync {
@@ -83,5 +85,9 @@ impl<M: CallMaker> InnerCalls for CallsOfTool<M> {
 
     fn outer_caller(&self) -> &Caller {
         &self.outer.caller
+    }
+
+    fn session(&self) -> &SessionId {
+        &self.outer.session
     }
 }

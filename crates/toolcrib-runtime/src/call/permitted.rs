@@ -10,7 +10,7 @@ use toolcrib_core::policy::{DeniedPaths, PathAccess};
 use toolcrib_core::search::Search;
 use toolcrib_core::tool::{Connection, ReplyFuture};
 use toolcrib_core::{
-    CallTerms, Ctx, Durability, Effect, ErrorKind, Moment, Permit, Prepared, ToolError,
+    CallTerms, Ctx, Durability, Effect, ErrorKind, Moment, Outside, Permit, Prepared, ToolError,
 };
 
 use super::denied_search::DeniedSearch;
@@ -131,11 +131,12 @@ fn restricted(proposal: &Proposal, denied: Option<DeniedPaths>, ctx: Ctx) -> Ctx
     let narrowed = |search: Arc<dyn Search>| -> Arc<dyn Search> {
         Arc::new(DeniedSearch::new(search, denied.clone()))
     };
-    let connection = ctx.connection.map(|connection| {
+    let connection = ctx.outside.connection.map(|connection| {
         connection.files.deny(denied.clone());
         Connection { search: narrowed(connection.search), ..connection }
     });
-    Ctx { search: narrowed(ctx.search), connection, ..ctx }
+    let outside = Outside { connection, ..ctx.outside };
+    Ctx { search: narrowed(ctx.search), outside, ..ctx }
 }
 
 /// A tool that was entered.

@@ -114,7 +114,7 @@ fn unreachable_now(path: &str, err: ToolError) -> ToolError {
 
 /// What is to be done to one path.
 struct PathPlan {
-    net: Net,
+    net: NetChange,
     action: UndoAction,
     content: Option<Vec<u8>>,
 }
@@ -167,15 +167,15 @@ fn plan(
 }
 
 /// The net change of a call to one path: from before its first change to after its last.
-struct Net {
+struct NetChange {
     /// The first change.
     change: Change,
     after: Option<Image>,
     doubt: Option<Doubt>,
 }
 
-fn net_changes(changes: &[&Change]) -> Vec<Net> {
-    let mut net: Vec<Net> = Vec::new();
+fn net_changes(changes: &[&Change]) -> Vec<NetChange> {
+    let mut net: Vec<NetChange> = Vec::new();
     for change in changes.iter().filter(|change| !change.kind.is_of_directory()) {
         let same = net.iter_mut().find(|known| {
             known.change.path == change.path && known.change.root_id == change.root_id
@@ -185,7 +185,7 @@ fn net_changes(changes: &[&Change]) -> Vec<Net> {
                 known.after.clone_from(&change.after);
                 known.doubt = known.doubt.or(change.doubt);
             }
-            None => net.push(Net {
+            None => net.push(NetChange {
                 change: (*change).clone(),
                 after: change.after.clone(),
                 doubt: change.doubt,

@@ -13,6 +13,7 @@ use toolcrib_core::catalogue::{CallKey, CatalogueSettings, RenderedError, Render
 use toolcrib_core::command::{self, CommandRequest, HostTraffic, NetworkAccount, Shell};
 use toolcrib_core::command_reading::{ReadShell, Reading};
 use toolcrib_core::material::Material;
+use toolcrib_core::net::NoNet;
 use toolcrib_core::pin::FolderState;
 use toolcrib_core::policy::grant::{Grant, GrantError, GrantErrorKind, Grants};
 use toolcrib_core::policy::{Answer, DeniedPaths, Policy};
@@ -21,8 +22,8 @@ use toolcrib_core::tool::ProposedCommand;
 use toolcrib_core::{
     AnyTool, Call, CallId, CallTerms, Caller, Cancel, Catalogue, Change, Clock, Commands, Content,
     Ctx, Declaration, Effect, ErrorKind, Files, Limits, Listing, Meta, Meter, Mode, NoClient,
-    Outcome, Plan, Recorder, SessionId, Tier, Tool, ToolError, ToolName, ToolSettings, Toolset,
-    Tree, Usage,
+    Outcome, Outside, Plan, Recorder, SessionId, Tier, Tool, ToolError, ToolName, ToolSettings,
+    Toolset, Tree, Usage,
 };
 use toolcrib_runtime::{
     AlwaysYes, AnswerFuture, Approver, Judge, Question, QuotaLimits, Runtime, SessionLimits, World,
@@ -355,7 +356,7 @@ impl World for Nowhere {
             files: Arc::new(Self),
             search: Arc::new(Self),
             commands: Arc::new(Self),
-            connection: None,
+            outside: Outside { connection: None, net: Arc::new(NoNet) },
             client: Arc::new(NoClient),
             clock: Arc::new(TestClock),
             cancel: cancel.clone(),

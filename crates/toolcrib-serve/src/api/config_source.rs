@@ -72,7 +72,7 @@ pub struct ToolConfigChange {
     pub powershell_enabled: Wanted<bool>,
     /// Whether `run_bash` is on offer.
     pub bash_enabled: Wanted<bool>,
-    /// Whether `http_fetch` is on offer. There is no such tool yet, so only `false` is possible.
+    /// Whether `http_fetch` is on offer.
     pub http_fetch_enabled: Wanted<bool>,
 }
 

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use jiff::Timestamp;
 use serde_json::{Value, json};
 use toolcrib_plugins::examination::ProposalFaults;
 use toolcrib_plugins::lifecycle::Lifecycle;
@@ -21,11 +20,6 @@ pub(super) async fn with_lifecycle<T: Send + 'static>(
     blocking(move || work(&api.ports.plugins.lifecycle())).await
 }
 
-/// Returns a time as the contract shows it.
-pub(super) fn stamp(at: Timestamp) -> String {
-    format!("{at:.3}")
-}
-
 /// Says why something could not be done with a tool.
 pub(super) fn plugin_error(err: &PluginError) -> ApiError {
     let (status, code) = match err.kind {
@@ -39,6 +33,7 @@ pub(super) fn plugin_error(err: &PluginError) -> ApiError {
         PluginErrorKind::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, err.kind.as_str()),
         PluginErrorKind::BadName
         | PluginErrorKind::BadManifest
+        | PluginErrorKind::BadServer
         | PluginErrorKind::BadSchema
         | PluginErrorKind::TooManyPermissions
         | PluginErrorKind::BadModule

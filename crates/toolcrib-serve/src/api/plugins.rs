@@ -7,9 +7,7 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 use toolcrib_core::Caller;
-use toolcrib_plugins::activation::ToolSummary;
 use toolcrib_plugins::examination::ProposalFaults;
 use toolcrib_plugins::lifecycle::Lifecycle;
 use toolcrib_plugins::reload::{FoundPlugin, FoundState};
@@ -21,7 +19,8 @@ use super::context::Api;
 use super::fields::{BodyFields, OptionalBodyFields};
 use super::json_reply::{JsonReply, Reply};
 use super::operation::Operation;
-use super::plugin_replies::{plugin_error, proposal_faults, stamp, with_lifecycle};
+use super::plugin_replies::{plugin_error, proposal_faults, with_lifecycle};
+use crate::plugin_views::{PluginFields, stamp};
 use crate::reply::ApiError;
 
 /// The operations about loaded tools.
@@ -122,37 +121,6 @@ struct PluginList {
     ok: bool,
     count: usize,
     plugins: Vec<PluginFields>,
-}
-
-/// A tool from another author.
-#[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-struct PluginFields {
-    name: String,
-    /// Whether it is on offer.
-    enabled: bool,
-    /// The hash of the active version.
-    version: Option<String>,
-    /// What it may use.
-    permissions: Value,
-    /// Why the active version does not run, if it does not.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    problem: Option<String>,
-    /// The id of a proposal that waits.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pending: Option<String>,
-    /// The versions that became active, the oldest first.
-    history: Vec<VersionFields>,
-}
-
-/// A version that became active.
-#[derive(Serialize, JsonSchema)]
-struct VersionFields {
-    version: String,
-    at: String,
-    by: String,
-    /// `approved`, `rolled_back`, `reloaded` or `written`.
-    how: Value,
 }
 
 /// A version to go back to.
@@ -283,29 +251,5 @@ impl FolderFile {
             FoundState::Broken(err) => (None, Some(err.to_string())),
         };
         Self { name: found.name.clone(), path: found.path.display().to_string(), hash, error }
-    }
-}
-
-impl PluginFields {
-    fn of(tool: &ToolSummary) -> Self {
-        let permissions = match &tool.running {
-            Ok(Some(version)) => json!(version.declaration.permissions),
-            Ok(None) | Err(_) => Value::Null,
-        };
-        let history = tool.state.history.iter().map(|it| VersionFields {
-            version: it.hash.as_str().to_owned(),
-            at: stamp(it.at),
-            by: it.by.clone(),
-            how: json!(it.how),
-        });
-        Self {
-            name: tool.name.clone(),
-            enabled: tool.state.is_enabled,
-            version: tool.state.active.as_ref().map(|hash| hash.as_str().to_owned()),
-            permissions,
-            problem: tool.running.as_ref().err().map(ToString::to_string),
-            pending: tool.pending.as_ref().map(|id| id.as_str().to_owned()),
-            history: history.collect(),
-        }
     }
 }

@@ -7,13 +7,10 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 use toolcrib_core::{Caller, escape};
 use toolcrib_plugins::lifecycle::Lifecycle;
-use toolcrib_plugins::permissions::{PermissionChanges, Permissions};
+use toolcrib_plugins::plugin_source::PluginSource;
 use toolcrib_plugins::propose::NewTool;
-use toolcrib_plugins::review::{PendingTool, ProposalReview};
-use toolcrib_plugins::tool_proposal::{ExampleResult, ToolProposal};
 use toolcrib_plugins::{PluginError, PluginErrorKind};
 
 use super::access::{AccessRight, CallVisibility};
@@ -22,7 +19,8 @@ use super::context::Api;
 use super::fields::{BodyFields, OptionalBodyFields};
 use super::json_reply::{JsonReply, Reply};
 use super::operation::Operation;
-use super::plugin_replies::{plugin_error, proposal_faults, stamp, with_lifecycle};
+use super::plugin_replies::{plugin_error, proposal_faults, with_lifecycle};
+use crate::plugin_views::{PendingFields, ProposalFields, ReviewFields, stamp};
 
 /// The operations about proposed tools.
 pub(super) fn operations() -> Vec<Operation> {
@@ -112,36 +110,6 @@ struct ProposeReply {
     message: &'static str,
 }
 
-/// A proposal, as every reply has it.
-#[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-struct ProposalFields {
-    id: String,
-    tool_name: String,
-    /// `pending`, `approved`, `rejected` or `expired`.
-    status: &'static str,
-    created_at: String,
-    expires_at: String,
-    /// The hash of code and declaration, which an approval is bound to.
-    hash: String,
-    /// Who proposed it.
-    by: String,
-    /// Why.
-    reasoning: String,
-    /// What the examples did that the module declares.
-    examples: Vec<ExampleFields>,
-}
-
-/// What an example of a module did.
-#[derive(Serialize, JsonSchema)]
-struct ExampleFields {
-    about: String,
-    ok: bool,
-    /// What went wrong.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    message: Option<String>,
-}
-
 /// The proposals that wait.
 #[derive(Serialize, JsonSchema)]
 struct PendingReply {
@@ -150,65 +118,12 @@ struct PendingReply {
     count: usize,
 }
 
-/// A proposal that waits.
+/// The reply about one proposal.
 #[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-struct PendingFields {
-    #[serde(flatten)]
-    proposal: ProposalFields,
-    description: String,
-    /// The beginning of the code.
-    code_preview: String,
-    #[serde(flatten)]
-    asked: AskedPermissions,
-}
-
-/// What a tool would be allowed to do.
-#[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-struct AskedPermissions {
-    /// The tier that the tool would have.
-    tier: u8,
-    /// What it asks for: `read`, `write`, `hosts`, `tools`, `secrets`.
-    permissions: Value,
-    /// What it asks for and the active version does not, and the other way round: `added` and `removed`.
-    permission_changes: Value,
-}
-
-/// A proposal with all that an answer needs.
-#[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 struct ReviewReply {
     ok: bool,
-    proposal: ProposalFields,
-    description: String,
-    /// What the module says of itself, which is what models will read.
-    declared_description: String,
-    /// The JSON Schema of the arguments.
-    parameters: Value,
     #[serde(flatten)]
-    asked: AskedPermissions,
-    /// The code. Characters that would hide something are escaped.
-    code: String,
-    /// The hash of the version that is active now.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    active: Option<String>,
-    /// What differs from the code of that version.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    difference: Option<String>,
-    /// The answer, if there is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    answer: Option<AnswerFields>,
-}
-
-/// The answer to a proposal.
-#[derive(Serialize, JsonSchema)]
-struct AnswerFields {
-    /// Who answered. Nobody, if its time was over.
-    by: Option<String>,
-    /// The reason that was given.
-    reason: String,
-    at: String,
+    review: ReviewFields,
 }
 
 /// The reply to an approval.
@@ -257,7 +172,8 @@ async fn propose(
     BodyFields(body): BodyFields<ProposeBody>,
 ) -> Reply {
     let ProposeBody { name, description, code, reasoning } = body;
-    let new = NewTool { name, description, code, reasoning };
+    let source = PluginSource::of_module(code).map_err(|err| proposal_faults(&err.into()))?;
+    let new = NewTool { name, description, source, reasoning };
     let proposed = with_lifecycle(api, move |lifecycle| lifecycle.propose(new, &caller)).await?;
     let proposal = proposed.map_err(|faults| proposal_faults(&faults))?;
     JsonReply::ok(&ProposeReply {
@@ -289,7 +205,7 @@ async fn show(
         let message = format!("there is no proposal of `{}`", escape::line(&tool));
         return Err(plugin_error(&PluginError::new(PluginErrorKind::NotFound, message)));
     }
-    JsonReply::ok(&ReviewReply::of(review))
+    JsonReply::ok(&ReviewReply { ok: true, review: ReviewFields::of(review) })
 }
 
 async fn approve(
@@ -345,73 +261,4 @@ async fn reject(
         },
         message: "Tool proposal rejected",
     })
-}
-
-impl ProposalFields {
-    fn of(proposal: &ToolProposal, status: &'static str) -> Self {
-        let example = |example: &ExampleResult| ExampleFields {
-            about: example.about.clone(),
-            ok: example.is_ok,
-            message: example.message.clone(),
-        };
-        Self {
-            id: proposal.id.as_str().to_owned(),
-            tool_name: proposal.name.clone(),
-            status,
-            created_at: stamp(proposal.created_at),
-            expires_at: stamp(proposal.expires_at),
-            hash: proposal.hash.as_str().to_owned(),
-            by: proposal.by.principal.name.clone(),
-            reasoning: proposal.reasoning.clone(),
-            examples: proposal.examples.iter().map(example).collect(),
-        }
-    }
-}
-
-impl PendingFields {
-    fn of(pending: &PendingTool) -> Self {
-        let declared = &pending.declaration;
-        Self {
-            proposal: ProposalFields::of(&pending.proposal, "pending"),
-            description: pending.proposal.description.clone(),
-            code_preview: pending.code_preview.clone(),
-            asked: AskedPermissions::of(
-                declared.tier.number(),
-                &declared.permissions,
-                &pending.permission_changes,
-            ),
-        }
-    }
-}
-
-impl AskedPermissions {
-    fn of(tier: u8, permissions: &Permissions, changes: &PermissionChanges) -> Self {
-        Self { tier, permissions: json!(permissions), permission_changes: json!(changes) }
-    }
-}
-
-impl ReviewReply {
-    fn of(review: ProposalReview) -> Self {
-        let declared = &review.declaration;
-        Self {
-            ok: true,
-            proposal: ProposalFields::of(&review.proposal, review.status.as_str()),
-            description: review.proposal.description.clone(),
-            asked: AskedPermissions::of(
-                declared.tier.number(),
-                &declared.permissions,
-                &review.permission_changes,
-            ),
-            declared_description: escape::lines(&declared.description).into_owned(),
-            answer: review.answer.map(|answer| AnswerFields {
-                by: answer.by.map(|by| by.name),
-                reason: answer.words,
-                at: stamp(answer.at),
-            }),
-            parameters: review.declaration.parameters,
-            code: review.code,
-            active: review.active.map(String::from),
-            difference: review.difference,
-        }
-    }
 }

@@ -4,7 +4,8 @@ use toolcrib_core::{Connection, Ctx, ErrorKind, ToolError};
 
 /// Returns the connected repository, or the contract's error if none is connected.
 pub(crate) fn connection(ctx: &Ctx) -> Result<&Connection, ToolError> {
-    ctx.connection
+    ctx.outside
+        .connection
         .as_ref()
         .ok_or_else(|| ToolError::new(ErrorKind::NoConnection, "No active GitHub connection found"))
 }

@@ -75,27 +75,44 @@ pub(crate) enum PluginsCommand {
     New {
         /// The name of the tool
         name: String,
+        /// Write an ES module, in one file (this is what is written anyway)
+        #[arg(long, conflicts_with = "program")]
+        module: bool,
+        /// Write a program, in a folder with a manifest
+        #[arg(long)]
+        program: bool,
     },
     /// Check a tool and run its examples in the sandbox, as a proposal does
     Test {
-        /// The module
-        #[arg(value_hint = ValueHint::FilePath)]
-        file: PathBuf,
+        /// The file of the module, or the folder of the program
+        #[arg(value_hint = ValueHint::AnyPath)]
+        path: PathBuf,
     },
     /// Propose a tool, so that it can be approved
     Propose {
-        /// The module
-        #[arg(value_hint = ValueHint::FilePath)]
-        file: PathBuf,
+        /// The file of the module, or the folder of the program
+        #[arg(value_hint = ValueHint::AnyPath)]
+        path: PathBuf,
         /// Why, for the one who approves
         #[arg(long, default_value = "")]
         why: String,
+    },
+    /// List the mounted MCP servers, with what waits to be accepted; start those that were never mounted
+    Servers {
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Accept what waits of an MCP server: tools or an imported entry that are new or have changed
+    Accept {
+        /// The server
+        name: String,
     },
     /// Make an earlier version of a tool active
     Rollback {
         /// The tool
         tool: String,
-        /// The version; without it, the one before
+        /// The version, or its first 12 digits; without it, the one before
         version: Option<String>,
     },
     /// Take a tool off offer; its versions stay
@@ -108,7 +125,7 @@ pub(crate) enum PluginsCommand {
         /// The tool
         tool: String,
     },
-    /// Look through the tools folder, and load what is approved
+    /// Look through the tools folder, load what is approved, and ask the MCP servers for their tools again
     Reload {
         /// Print as JSON
         #[arg(long)]

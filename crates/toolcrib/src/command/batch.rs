@@ -28,7 +28,7 @@ use crate::cli::{CallArgs, Global};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::terminal::{Terminal, print_json};
-use crate::wiring::{session, user_at_terminal};
+use crate::wiring::{WhichServers, session, user_at_terminal};
 
 /// One line of stdin.
 struct BatchLine {
@@ -58,6 +58,10 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &CallArgs) -> Resul
         return block_on(serve(Arc::new(batch), jobs));
     }
     let crib = open_long_lived(global, terminal)?;
+    // The tools of a batch are not known yet, and a server is mounted only once.
+    for warning in crib.plugins().mount(&crib.settings, &WhichServers::New) {
+        terminal.warn(&warning);
+    }
     // Stdin holds the calls, so nobody can be asked there.
     let approver = approver(global, None, &crib, args);
     let runtime = crib.runtime(approver)?;

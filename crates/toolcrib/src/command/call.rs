@@ -36,8 +36,11 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &CallArgs) -> Resul
             .hint("`policy.approval_seconds` says how long a question is asked"));
     }
     let crib = open(global, terminal)?;
-    let runtime = crib.runtime(approver(global, Some(terminal), &crib, args))?;
     let tool = args.tool.as_deref().unwrap_or_default();
+    for warning in crib.plugins().mount_for(&crib.settings, &tool.into()) {
+        terminal.warn(&warning);
+    }
+    let runtime = crib.runtime(approver(global, Some(terminal), &crib, args))?;
     let mut call = call_at_terminal(session(), tool, Value::Null);
     match arguments(&args.args, &runtime.toolset, &call.tool) {
         Ok(parsed) => call.args = parsed,

@@ -22,7 +22,6 @@ use toolcrib_serve::{
     Api, ClientTrust, McpConfig, McpServer, Observer, StdioEnd, ToolListing, TrustedAnswers,
     serve_stdio,
 };
-use toolcrib_tools::catalogues;
 
 use super::api::{OpenedApi, QuestionQueue, QuestionTimes, open_api};
 use super::event_loop::{block_on, interrupted};
@@ -84,7 +83,7 @@ struct OpenedServer {
 /// Opens what calls need. Meanwhile, the client gets its first answer.
 fn open(global: &Global, terminal: Terminal) -> Result<OpenedServer, CliError> {
     let crib = Arc::new(open_long_lived(global, terminal)?);
-    check_toolset(&crib.settings)?;
+    check_toolset(&crib)?;
     let opened = open_api(global, &crib, &Observer::new(None), |_| Vec::new())?;
     let OpenedApi { api, live, queue } = opened;
     if let Err(err) = live.watch() {
@@ -95,9 +94,10 @@ fn open(global: &Global, terminal: Terminal) -> Result<OpenedServer, CliError> {
 }
 
 /// Refuses settings that offer clients what does not exist. Two tools may share a name here.
-pub(super) fn check_toolset(settings: &Settings) -> Result<(), CliError> {
-    for choice in settings.get(table::MCP_TOOLSET) {
-        Toolset::choose(catalogues(), &[choice]).map_err(|err| {
+pub(super) fn check_toolset(crib: &Crib) -> Result<(), CliError> {
+    let shelf = crib.plugins().shelf();
+    for choice in crib.settings.get(table::MCP_TOOLSET) {
+        Toolset::choose(shelf.clone(), &[choice]).map_err(|err| {
             let name = table::MCP_TOOLSET.setting.name;
             CliError::new(CliErrorKind::Settings, format!("`{name}`: {err}"))
         })?;

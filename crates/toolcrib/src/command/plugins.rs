@@ -1,6 +1,7 @@
 //! `toolcrib plugins`: tools from other authors, from the first line of code to the version that runs.
 
 mod new_plugin;
+mod servers;
 
 use std::path::Path;
 
@@ -10,25 +11,33 @@ use toolcrib_plugins::activation::ToolSummary;
 use toolcrib_plugins::examination::ProposalFaults;
 use toolcrib_plugins::lifecycle::{Lifecycle, PLUGINS_CATALOGUE};
 use toolcrib_plugins::plugin_source::PluginSource;
+use toolcrib_plugins::program_files::ProgramFiles;
 use toolcrib_plugins::propose::{Examined, NewTool};
 use toolcrib_plugins::reload::{FoundPlugin, FoundState};
+use toolcrib_plugins::source_text::source_text;
 use toolcrib_plugins::tool_proposal::ExampleResult;
 use toolcrib_plugins::{PluginError, PluginErrorKind};
+use toolcrib_serve::PluginFields;
 
+use super::proposals::bare;
 use super::setup::open;
 use crate::cli::{Global, PluginsArgs, PluginsCommand};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::terminal::{Format, Terminal, print_json, print_lines};
-use crate::wiring::user_at_terminal;
+use crate::wiring::{WhichServers, user_at_terminal};
 
 pub(super) fn run(
     global: &Global,
     terminal: Terminal,
     args: &PluginsArgs,
 ) -> Result<Exit, CliError> {
-    if let PluginsCommand::New { name } = &args.command {
-        return new_plugin::write(name);
+    if let PluginsCommand::New { name, program, .. } = &args.command {
+        return if *program {
+            new_plugin::write_program(name)
+        } else {
+            new_plugin::write_module(name)
+        };
     }
     let crib = open(global, terminal)?;
     let lifecycle = crib.plugins().lifecycle(&crib.settings);
@@ -41,9 +50,14 @@ pub(super) fn run(
         PluginsCommand::Show { tool, json } => {
             show(&lifecycle, &crib.plugins().shelf(), tool, Format::from(*json))
         }
-        PluginsCommand::Test { file } => test(&lifecycle, terminal, file),
-        PluginsCommand::Propose { file, why } => {
-            let new = NewTool { reasoning: why.clone(), ..module_in(file)? };
+        PluginsCommand::Test { path } => Ok(test(&lifecycle, terminal, path)),
+        PluginsCommand::Propose { path, why } => {
+            let (name, source) = match plugin_at(path) {
+                Ok(plugin) => plugin,
+                Err(fault) => return Ok(tell_faults(terminal, path, &fault.into())),
+            };
+            let (description, reasoning) = (String::new(), why.clone());
+            let new = NewTool { name, description, source, reasoning };
             match lifecycle.propose(new, &by) {
                 Ok(proposal) => {
                     let mut lines = example_lines(&proposal.examples);
@@ -53,11 +67,13 @@ pub(super) fn run(
                     print_lines(&lines);
                     Ok(Exit::Done)
                 }
-                Err(faults) => Ok(tell_faults(terminal, file, &faults)),
+                Err(faults) => Ok(tell_faults(terminal, path, &faults)),
             }
         }
+        PluginsCommand::Servers { json } => servers::list(&crib, terminal, Format::from(*json)),
+        PluginsCommand::Accept { name } => servers::accept(&crib, global, terminal, name),
         PluginsCommand::Rollback { tool, version } => {
-            let back = lifecycle.roll_back(tool, version.as_deref(), &by.principal)?;
+            let back = lifecycle.roll_back(bare(tool), version.as_deref(), &by.principal)?;
             print_lines(&[format!(
                 "Rolled back: {} is version {} now",
                 back.name,
@@ -66,12 +82,14 @@ pub(super) fn run(
             Ok(Exit::Done)
         }
         PluginsCommand::Disable { tool } => {
+            let tool = bare(tool);
             let is_changed = lifecycle.disable(tool, &by.principal)?;
             let told = if is_changed { "Disabled" } else { "Disabled already" };
             print_lines(&[format!("{told}: {tool}")]);
             Ok(Exit::Done)
         }
         PluginsCommand::Enable { tool } => {
+            let tool = bare(tool);
             let is_changed = lifecycle.enable(tool, &by.principal)?;
             let told = if is_changed { "Enabled" } else { "Enabled already" };
             print_lines(&[format!("{told}: {tool}")]);
@@ -79,30 +97,43 @@ pub(super) fn run(
         }
         PluginsCommand::Reload { json } => {
             let found = lifecycle.reload(&by.principal)?;
+            for warning in crib.plugins().mount(&crib.settings, &WhichServers::All) {
+                terminal.warn(&warning);
+            }
             print_found(&found, Format::from(*json));
             Ok(Exit::Done)
         }
     }
 }
 
-/// Reads a module, and takes its name from the file's.
-fn module_in(file: &Path) -> Result<NewTool, CliError> {
-    let shown = file.display();
-    let name = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_owned();
-    if file.extension().is_none_or(|extension| extension != "mjs") {
-        let message = format!("`{shown}` is no module: its name does not end in `.mjs`");
-        return Err(CliError::usage(message).hint("`toolcrib plugins new NAME` writes one"));
+/// Reads a plugin. A module has the name of its file; a program has the one that its manifest says.
+fn plugin_at(path: &Path) -> Result<(String, PluginSource), PluginError> {
+    if path.is_dir() {
+        let files = ProgramFiles::read(path)?;
+        return Ok((files.manifest()?.declaration.name, PluginSource::Program(files)));
     }
-    let code = PluginSource::of_module_file(file)?.code().to_owned();
-    Ok(NewTool { name, description: String::new(), code, reasoning: String::new() })
+    if !path.exists() {
+        let message = "there is no such file or folder";
+        return Err(PluginError::new(PluginErrorKind::NotFound, message)
+            .hint("`toolcrib plugins new NAME` writes a plugin to start from"));
+    }
+    if path.extension().is_none_or(|extension| extension != "mjs") {
+        let message = "it is no folder, and its name does not end in `.mjs`";
+        return Err(PluginError::new(PluginErrorKind::BadModule, message)
+            .hint("a plugin is an ES module, or a folder with a `manifest.json`"));
+    }
+    let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_owned();
+    Ok((name, PluginSource::of_module_file(path)?))
 }
 
-/// Checks a module and runs its examples.
-fn test(lifecycle: &Lifecycle, terminal: Terminal, file: &Path) -> Result<Exit, CliError> {
-    let NewTool { name, code, .. } = module_in(file)?;
-    let Examined { declaration, examples, .. } = match lifecycle.examine(&name, code) {
+/// Checks a plugin and runs its examples.
+fn test(lifecycle: &Lifecycle, terminal: Terminal, path: &Path) -> Exit {
+    let examined = plugin_at(path).map_err(ProposalFaults::from).and_then(|(name, source)| {
+        lifecycle.examine(&name, source).map(|examined| (name, examined))
+    });
+    let (name, Examined { declaration, examples, .. }) = match examined {
         Ok(examined) => examined,
-        Err(faults) => return Ok(tell_faults(terminal, file, &faults)),
+        Err(faults) => return tell_faults(terminal, path, &faults),
     };
     let mut lines = example_lines(&examples);
     let failures = examples.iter().filter(|it| !it.is_ok).count();
@@ -121,12 +152,12 @@ fn test(lifecycle: &Lifecycle, terminal: Terminal, file: &Path) -> Result<Exit, 
             count => format!("{} passed", counted(count as u64, "example")),
         };
         lines.push(format!("{name} can be proposed: {ran}, tier {tier}, {asks}"));
-        lines.push(format!("  propose it: toolcrib plugins propose {}", file.display()));
+        lines.push(format!("  propose it: toolcrib plugins propose {}", path.display()));
     } else {
         lines.push(format!("{} of {name} failed", counted(failures as u64, "example")));
     }
     print_lines(&lines);
-    Ok(if failures == 0 { Exit::Done } else { Exit::Failed })
+    if failures == 0 { Exit::Done } else { Exit::Failed }
 }
 
 fn example_lines(examples: &[ExampleResult]) -> Vec<String> {
@@ -141,7 +172,7 @@ fn example_lines(examples: &[ExampleResult]) -> Vec<String> {
     examples.iter().map(line).collect()
 }
 
-/// Tells everything that is wrong with a module, with the places.
+/// Tells everything that is wrong with a plugin, with the places.
 fn tell_faults(terminal: Terminal, file: &Path, faults: &ProposalFaults) -> Exit {
     for fault in &faults.0 {
         // A message about a place begins with it.
@@ -160,7 +191,7 @@ fn list(lifecycle: &Lifecycle, shelf: &Shelf, format: Format) -> Result<Exit, Cl
     let tools = lifecycle.tools()?;
     match format {
         Format::Json => {
-            let all: Vec<Value> = tools.iter().map(tool_json).collect();
+            let all: Vec<PluginFields> = tools.iter().map(PluginFields::of).collect();
             print_json(&json!(all).to_string());
         }
         Format::Text if tools.is_empty() => print_lines(&[
@@ -181,13 +212,13 @@ fn show(
     format: Format,
 ) -> Result<Exit, CliError> {
     let tools = lifecycle.tools()?;
-    let tool = tool.strip_prefix("plugins/").unwrap_or(tool);
+    let tool = bare(tool);
     let Some(found) = tools.iter().find(|it| it.name == tool) else {
         let message = format!("there is no plugin `{}`", escape::line(tool));
         return Err(CliError::usage(message).hint("`toolcrib plugins list` lists all of them"));
     };
     if format == Format::Json {
-        print_json(&tool_json(found).to_string());
+        print_json(&json!(PluginFields::of(found)).to_string());
         return Ok(Exit::Done);
     }
     let mut lines = vec![headline(found, shelf)];
@@ -195,9 +226,16 @@ fn show(
         let declared = &version.declaration;
         lines.push(format!("  {}", escape::line(&declared.description)));
         let asked = declared.permissions.entries();
-        let may = |list: &str| if list == "tools" { "call".to_owned() } else { list.to_owned() };
+        let may = |list: &str| match list {
+            "tools" => "may call",
+            "hosts" => "may reach",
+            "secrets" => "gets the secret",
+            "volumes" => "has the volume",
+            "read" => "may read",
+            _ => "may write",
+        };
         let asked =
-            asked.iter().map(|it| format!("  may {} {}", may(&it.list), escape::line(&it.entry)));
+            asked.iter().map(|it| format!("  {} {}", may(&it.list), escape::line(&it.entry)));
         lines.extend(asked);
     }
     lines.push("  Versions, the newest last:".to_owned());
@@ -213,7 +251,8 @@ fn show(
     }
     if let Ok(Some(version)) = &found.running {
         lines.push(String::new());
-        let code = escape::lines(version.source.code());
+        let code = source_text(&version.source);
+        let code = escape::lines(&code);
         lines.extend(code.lines().map(|line| format!("    {line}")));
     }
     print_lines(&lines);
@@ -232,22 +271,6 @@ fn headline(tool: &ToolSummary, shelf: &Shelf) -> String {
     };
     let waits = if tool.pending.is_some() { "; another version waits for an answer" } else { "" };
     format!("plugins/{}  {version}  {state}{waits}", tool.name)
-}
-
-fn tool_json(tool: &ToolSummary) -> Value {
-    let permissions = match &tool.running {
-        Ok(Some(version)) => json!(version.declaration.permissions),
-        Ok(None) | Err(_) => Value::Null,
-    };
-    json!({
-        "name": tool.name,
-        "enabled": tool.state.is_enabled,
-        "version": tool.state.active,
-        "permissions": permissions,
-        "problem": tool.running.as_ref().err().map(ToString::to_string),
-        "pending": tool.pending,
-        "history": tool.state.history,
-    })
 }
 
 fn print_found(found: &[FoundPlugin], format: Format) {

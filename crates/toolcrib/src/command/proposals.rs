@@ -2,12 +2,13 @@
 
 use std::io::{BufRead, IsTerminal, Write};
 
-use serde_json::{Value, json};
+use serde_json::json;
 use toolcrib_core::escape;
 use toolcrib_plugins::lifecycle::Lifecycle;
 use toolcrib_plugins::permissions::{PermissionChanges, PermissionEntry, Permissions};
 use toolcrib_plugins::review::{PendingTool, ProposalReview};
 use toolcrib_plugins::tool_proposal::{ProposalStatus, ToolProposal};
+use toolcrib_serve::{PendingFields, ProposalFields, ReviewFields};
 
 use super::setup::open;
 use crate::cli::{Global, ProposalsArgs, ProposalsCommand};
@@ -28,24 +29,29 @@ pub(super) fn run(
         ProposalsCommand::List { all: false, json } => {
             list_pending(&lifecycle, Format::from(*json))
         }
-        ProposalsCommand::Show { tool, json } => show(&lifecycle, tool, Format::from(*json)),
+        ProposalsCommand::Show { tool, json } => show(&lifecycle, bare(tool), Format::from(*json)),
         ProposalsCommand::Approve { tool, hash } => {
-            approve(global, terminal, &lifecycle, tool, hash.as_deref())
+            approve(global, terminal, &lifecycle, bare(tool), hash.as_deref())
         }
         ProposalsCommand::Reject { tool, words } => {
             let by = user_at_terminal();
-            let (proposal, _) = lifecycle.reject(tool, &words.join(" "), &by.principal)?;
+            let (proposal, _) = lifecycle.reject(bare(tool), &words.join(" "), &by.principal)?;
             print_lines(&[format!("Rejected: {} {}", proposal.name, proposal.hash.short())]);
             Ok(Exit::Done)
         }
     }
 }
 
+/// Returns the name of a plugin without its catalogue, with which outputs print it.
+pub(super) fn bare(tool: &str) -> &str {
+    tool.strip_prefix("plugins/").unwrap_or(tool)
+}
+
 fn list_pending(lifecycle: &Lifecycle, format: Format) -> Result<Exit, CliError> {
     let pending = lifecycle.pending()?;
     match format {
         Format::Json => {
-            let all: Vec<Value> = pending.iter().map(pending_json).collect();
+            let all: Vec<PendingFields> = pending.iter().map(PendingFields::of).collect();
             print_json(&json!(all).to_string());
         }
         Format::Text if pending.is_empty() => {
@@ -58,15 +64,6 @@ fn list_pending(lifecycle: &Lifecycle, format: Format) -> Result<Exit, CliError>
         }
     }
     Ok(Exit::Done)
-}
-
-fn pending_json(pending: &PendingTool) -> Value {
-    let mut fields = proposal_json(&pending.proposal, ProposalStatus::Pending);
-    fields["codePreview"] = json!(pending.code_preview);
-    fields["tier"] = json!(pending.declaration.tier.number());
-    fields["permissions"] = json!(pending.declaration.permissions);
-    fields["permissionChanges"] = json!(pending.permission_changes);
-    fields
 }
 
 fn pending_lines(pending: &PendingTool) -> Vec<String> {
@@ -84,8 +81,10 @@ fn list_all(lifecycle: &Lifecycle, format: Format) -> Result<Exit, CliError> {
     let all = lifecycle.proposals()?;
     match format {
         Format::Json => {
-            let all: Vec<Value> =
-                all.iter().map(|(it, status)| proposal_json(it, *status)).collect();
+            let fields = |(it, status): &(ToolProposal, ProposalStatus)| {
+                ProposalFields::of(it, status.as_str())
+            };
+            let all: Vec<ProposalFields> = all.iter().map(fields).collect();
             print_json(&json!(all).to_string());
         }
         Format::Text if all.is_empty() => print_lines(&["No proposals.".to_owned()]),
@@ -101,7 +100,7 @@ fn show(lifecycle: &Lifecycle, tool: &str, format: Format) -> Result<Exit, CliEr
     let review = lifecycle.review(tool)?;
     match format {
         Format::Json => {
-            print_json(&review_json(&review).to_string());
+            print_json(&json!(ReviewFields::of(review)).to_string());
         }
         Format::Text => {
             let mut lines = review_lines(&review);
@@ -165,7 +164,7 @@ fn approve(
 }
 
 /// Asks the person at the terminal.
-fn is_wanted(question: &str) -> Result<bool, CliError> {
+pub(super) fn is_wanted(question: &str) -> Result<bool, CliError> {
     let mut err = std::io::stderr();
     let asked = err.write_all(question.as_bytes()).and_then(|()| err.flush());
     let mut answer = String::new();
@@ -185,34 +184,6 @@ fn headline(proposal: &ToolProposal, status: ProposalStatus) -> String {
         }
     };
     format!("{name}  {version}  {}, proposed by {by} at {created_at:.0}{until}", status.as_str())
-}
-
-fn proposal_json(proposal: &ToolProposal, status: ProposalStatus) -> Value {
-    json!({
-        "id": proposal.id.as_str(),
-        "toolName": proposal.name,
-        "description": proposal.description,
-        "status": status.as_str(),
-        "createdAt": format!("{:.3}", proposal.created_at),
-        "expiresAt": format!("{:.3}", proposal.expires_at),
-        "hash": proposal.hash.as_str(),
-        "by": proposal.by.principal.name,
-        "reasoning": proposal.reasoning,
-        "examples": proposal.examples,
-    })
-}
-
-fn review_json(review: &ProposalReview) -> Value {
-    let mut fields = proposal_json(&review.proposal, review.status);
-    fields["tier"] = json!(review.declaration.tier.number());
-    fields["parameters"] = review.declaration.parameters.clone();
-    fields["permissions"] = json!(review.declaration.permissions);
-    fields["permissionChanges"] = json!(review.permission_changes);
-    fields["code"] = json!(review.code);
-    fields["active"] = json!(review.active);
-    fields["difference"] = json!(review.difference);
-    fields["answer"] = json!(review.answer);
-    fields
 }
 
 /// Returns what a person sees of a proposal before answering it.

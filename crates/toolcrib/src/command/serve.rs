@@ -48,7 +48,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
     }
     let crib = Arc::new(open_long_lived(global, terminal)?);
     let config = config(&crib.settings, args.address.as_deref())?;
-    mcp::check_toolset(&crib.settings)?;
+    mcp::check_toolset(&crib)?;
     let lock = ServerLock::take(&crib.state, &config.url());
     let lock = Arc::new(lock.map_err(|err| system(&err))?);
     let collector = otlp::endpoint(&crib.settings)?;

@@ -1,6 +1,7 @@
 //! `toolcrib tools`: lists the tools on offer, or describes one.
 
 use std::fmt::Write;
+use std::path::Path;
 
 use serde_json::{Value, json};
 use toolcrib_core::nearest::{either, nearest};
@@ -16,11 +17,20 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::reference::describe;
 use crate::terminal::{Paint, Terminal, print, print_lines, width};
+use crate::wiring::unmounted_servers;
 
 pub(super) fn run(global: &Global, terminal: Terminal, args: &ToolsArgs) -> Result<Exit, CliError> {
-    let toolset = match remote::chosen(global, terminal)? {
-        Some(client) => remote::toolset(&client, terminal)?,
-        None => read_config(global, terminal)?.toolset()?,
+    let toolset = if let Some(client) = remote::chosen(global, terminal)? {
+        remote::toolset(&client, terminal)?
+    } else {
+        let config = read_config(global, terminal)?;
+        let state = config.state.as_deref().unwrap_or(Path::new(""));
+        for server in unmounted_servers(&config.settings, state) {
+            terminal.note(&format!(
+                "the MCP server {server} was never mounted: `toolcrib plugins servers` mounts it"
+            ));
+        }
+        config.toolset()?
     };
     let offers = match &args.name {
         None => toolset.offers().to_vec(),

@@ -7,6 +7,7 @@ use toml::{Table, Value};
 use toolcrib_core::nearest::{either, nearest};
 
 use super::error::{SettingsError, SettingsErrorKind};
+use super::mcp_servers::{SERVERS, check_servers, server_name};
 use super::quantity::Unit;
 use super::setting::{Setting, SettingKind};
 use super::table::settings;
@@ -72,12 +73,17 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Vec<Assignment>, Settings
     SettingsError::all(errors).map(|()| assignments)
 }
 
-/// Turns nested tables into dotted names, except for a table that is itself the value of a setting.
+/// Turns nested tables into dotted names, except for a table that is itself the value of a setting, or an MCP server.
 fn flatten(prefix: &str, table: Table, flat: &mut Vec<(String, Value)>) {
     for (name, value) in table {
         let name = if prefix.is_empty() { name } else { format!("{prefix}.{name}") };
         let is_value = settings().any(|setting| setting.name == name);
         match value {
+            Value::Table(table) if !is_value && server_name(&name).is_some() => {
+                let server = server_name(&name).unwrap_or_default().to_owned();
+                let servers = Table::from_iter([(server, Value::Table(table))]);
+                flat.push((SERVERS.to_owned(), Value::Table(servers)));
+            }
             Value::Table(table) if !is_value => flatten(&name, table, flat),
             value => flat.push((name, value)),
         }
@@ -128,7 +134,7 @@ pub(super) fn from_text(setting: &Setting, text: &str) -> Result<Value, Settings
             let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
             Value::Array(names.map(|name| Value::String(name.to_owned())).collect())
         }
-        SettingKind::Schemas => {
+        SettingKind::Schemas | SettingKind::Servers => {
             let message = format!("`{}` can only be set in a settings file", setting.name);
             return Err(SettingsError::new(SettingsErrorKind::Value, message));
         }
@@ -166,6 +172,10 @@ pub(super) fn check(setting: &Setting, value: Value) -> Result<Value, SettingsEr
             true
         }
         (SettingKind::Names, Value::Array(items)) => items.iter().all(Value::is_str),
+        (SettingKind::Servers, Value::Table(servers)) => {
+            check_servers(servers)?;
+            true
+        }
         (SettingKind::Text, Value::String(_)) | (SettingKind::Schemas, Value::Table(_)) => true,
         _ => false,
     };
@@ -177,7 +187,7 @@ pub(super) fn check(setting: &Setting, value: Value) -> Result<Value, SettingsEr
         SettingKind::Count(..) => unit.wanted().to_owned(),
         SettingKind::Names => "a list of strings".to_owned(),
         SettingKind::Text => "a string".to_owned(),
-        SettingKind::Schemas => "a table".to_owned(),
+        SettingKind::Schemas | SettingKind::Servers => "a table".to_owned(),
     };
     let refused = refuse(&wanted, value.type_str());
     match (&setting.kind, value) {

@@ -10,7 +10,8 @@ use toolcrib_host::Root;
 
 use super::error::{SettingsError, SettingsErrorKind};
 use super::layer::{Assignment, Origin, find, from_text, parse};
-use super::setting::{Setting, SettingKey};
+use super::mcp_servers::merged;
+use super::setting::{Setting, SettingKey, SettingKind};
 use super::table::settings;
 use super::tighten::tightened;
 use super::trusted::read_trusted;
@@ -123,6 +124,14 @@ impl Settings {
 
     fn set(&mut self, assignments: Vec<Assignment>) {
         for Assignment { setting, value, origin } in assignments {
+            let value = match setting.kind {
+                SettingKind::Servers => merged(&self.values[setting.position].0, value),
+                SettingKind::Choice(_)
+                | SettingKind::Count(..)
+                | SettingKind::Names
+                | SettingKind::Text
+                | SettingKind::Schemas => value,
+            };
             self.values[setting.position] = (value, origin);
         }
     }

@@ -4,7 +4,9 @@ use std::fmt;
 use std::time::Duration;
 
 use toml::Value;
+use toolcrib_plugins::mcp::server_spec::ServerSpec;
 
+use super::mcp_servers::server_list;
 use super::schemas::SchemaTable;
 
 /// One row of the table of settings.
@@ -55,6 +57,8 @@ pub enum SettingKind {
     Text,
     /// A table of JSON Schemas: inline, or as the path of a file.
     Schemas,
+    /// A table of MCP servers, each a table of its own.
+    Servers,
 }
 
 /// The value of a setting that nobody sets.
@@ -272,6 +276,11 @@ pub(super) const fn switch(name: &'static str, default: &'static str) -> Setting
 pub(super) const fn schemas(name: &'static str) -> SettingKey<SchemaTable> {
     let read = |value: &Value| SchemaTable::new(value.as_table().cloned().unwrap_or_default());
     SettingKey::new(name, SettingKind::Schemas, SettingDefault::EmptyTable, read)
+}
+
+/// A table of MCP servers, empty by default.
+pub(super) const fn servers(name: &'static str) -> SettingKey<Vec<ServerSpec>> {
+    SettingKey::new(name, SettingKind::Servers, SettingDefault::EmptyTable, server_list)
 }
 
 /// Returns the word of a value that was checked to be one.

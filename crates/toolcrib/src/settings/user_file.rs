@@ -23,7 +23,7 @@ pub(crate) struct SetValue {
 pub(crate) fn set_in_file(path: &Path, name: &str, text: &str) -> Result<SetValue, SettingsError> {
     let setting = find(name)?;
     let value = from_text(setting, text).map_err(|err| match setting.kind {
-        SettingKind::Schemas => err.hint(EDIT),
+        SettingKind::Schemas | SettingKind::Servers => err.hint(EDIT),
         _ => err,
     })?;
     let is_quantity = matches!(setting.kind, SettingKind::Count(..))

@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use toolcrib_core::net::Net;
 use toolcrib_core::{
     Call, CallId, CallTerms, Cancel, Catalogue, Clock, Commands, Ctx, HeldCounts, Limits, Meter,
-    NoClient, Principal, ToolName, ToolSettings,
+    NoClient, Outside, Principal, ToolName, ToolSettings,
 };
 use toolcrib_host::{Root, Sandbox, TaskOwner, Workspace};
 use toolcrib_runtime::World;
@@ -59,6 +60,7 @@ pub(super) struct Capabilities {
     /// The area of each catalogue, by the catalogue's name.
     catalogues: Vec<(&'static str, CatalogueArea)>,
     clock: Arc<dyn Clock>,
+    net: Arc<dyn Net>,
     /// Every sandbox that was opened, those of settings that hold no more included: calls may still use them.
     opened: Arc<Mutex<Vec<Arc<Sandbox>>>>,
 }
@@ -67,6 +69,7 @@ pub(super) struct Capabilities {
 pub(super) struct AreaOpener<'a> {
     pub(super) roots: &'a RootOpener<'a>,
     pub(super) sandbox_for: &'a SandboxFor<'a>,
+    pub(super) net: Arc<dyn Net>,
     /// The state folder that holds the indexes, if there are to be any.
     pub(super) index_state: Option<&'a Path>,
 }
@@ -197,6 +200,7 @@ impl AreaOpener<'_> {
             workspace,
             catalogues: areas,
             clock: Arc::clone(self.roots.clock),
+            net: Arc::clone(&self.net),
             opened,
         })
     }
@@ -206,6 +210,11 @@ impl Capabilities {
     /// Returns the files of the workspace, and search in them.
     pub(super) fn workspace(&self) -> &FileArea {
         &self.workspace.area
+    }
+
+    /// Returns the net.
+    pub(super) fn net(&self) -> &Arc<dyn Net> {
+        &self.net
     }
 
     /// Returns the sandbox of the workspace.
@@ -260,9 +269,12 @@ impl World for Capabilities {
             files: area.files_for(call, tool, cancel),
             search: area.search(),
             commands,
-            connection: own
-                .and_then(|own| own.connection.as_ref())
-                .map(|area| area.connect(call, tool, cancel)),
+            outside: Outside {
+                connection: own
+                    .and_then(|own| own.connection.as_ref())
+                    .map(|area| area.connect(call, tool, cancel)),
+                net: Arc::clone(&self.net),
+            },
             client: Arc::new(NoClient),
             clock: Arc::clone(&self.clock),
             cancel: cancel.clone(),

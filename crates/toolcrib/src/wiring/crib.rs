@@ -17,6 +17,7 @@ use toolcrib_shell::BashReader;
 
 use super::capabilities::{AreaOpener, Capabilities, OpenSandboxes};
 use super::config::Config;
+use super::net::open_net;
 use super::options::OpenOptions;
 use super::plugins::Plugins;
 use super::state_access::{StateAccess, StateSources};
@@ -81,6 +82,7 @@ impl Crib {
         let areas = AreaOpener {
             roots: &roots,
             sandbox_for: &sandbox_for,
+            net: open_net(&access.settings, options)?,
             index_state: options.is_long_lived.then(|| access.state.folder()),
         };
         let capabilities = Arc::new(areas.open(&workspace, &mut warnings)?);
@@ -89,7 +91,7 @@ impl Crib {
         } else {
             access.maintenance.start_once()?;
         }
-        let plugins = Plugins::new(&access, &files, capabilities.sandbox(), options);
+        let plugins = Plugins::new(&access, &files, capabilities.sandbox(), &environment, options);
         warnings.extend(plugins.load(&access.settings));
         access.settings.warnings.append(&mut warnings);
         let rules = RulesInForce {
@@ -185,6 +187,7 @@ impl Crib {
         let areas = AreaOpener {
             roots: &self.access.roots_under(settings),
             sandbox_for: &sandbox_for,
+            net: Arc::clone(old.0.net()),
             index_state: options.is_long_lived.then(|| self.state.folder()),
         };
         areas.reopen(old.0, old.1, warnings)

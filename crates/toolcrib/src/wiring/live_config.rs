@@ -25,7 +25,7 @@ struct ConfigField {
 }
 
 /// The fields of the tool configuration that have a setting.
-const FIELDS: [ConfigField; 7] = [
+const FIELDS: [ConfigField; 8] = [
     ConfigField {
         name: "enabled",
         setting: table::TOOLS_ENABLED.setting.name,
@@ -61,6 +61,11 @@ const FIELDS: [ConfigField; 7] = [
         setting: table::FORGEKEEPER_BASH.setting.name,
         wanted: |change| value(&change.bash_enabled),
     },
+    ConfigField {
+        name: "httpFetchEnabled",
+        setting: table::FORGEKEEPER_HTTP_FETCH.setting.name,
+        wanted: |change| value(&change.http_fetch_enabled),
+    },
 ];
 
 /// Returns the name of the field that a setting has in the tool configuration.
@@ -89,7 +94,7 @@ impl LiveConfig for LiveSettings {
             max_write_bytes: settings.get(table::FORGEKEEPER_MAX_WRITE_BYTES),
             powershell_enabled: settings.get(table::FORGEKEEPER_POWERSHELL),
             bash_enabled: settings.get(table::FORGEKEEPER_BASH),
-            http_fetch_enabled: false,
+            http_fetch_enabled: settings.get(table::FORGEKEEPER_HTTP_FETCH),
         }
     }
 
@@ -259,11 +264,6 @@ fn settings_of(
     {
         errors
             .push("`sandboxRoot` must be an absolute path, or `null` for the workspace".to_owned());
-    }
-    if change.http_fetch_enabled == Wanted::Set(true) {
-        errors.push(
-            "`httpFetchEnabled` cannot be true: there is no tool `http_fetch` yet".to_owned(),
-        );
     }
     let named = FIELDS.iter().filter_map(|field| Some((field.setting, (field.wanted)(change)?)));
     match checked(named) {

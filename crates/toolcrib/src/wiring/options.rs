@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
+
+use toolcrib_core::net::Net;
 
 use crate::settings::FlagValue;
 
@@ -21,6 +24,8 @@ pub struct OpenOptions {
     pub assignments: Vec<String>,
     /// The program that runs modules; this one if absent.
     pub worker_program: Option<PathBuf>,
+    /// The net; the real one if absent.
+    pub net: Option<Arc<dyn Net>>,
     /// Whether the process answers many calls, so that an index is worth having.
     pub is_long_lived: bool,
 }

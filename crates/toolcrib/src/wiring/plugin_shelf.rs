@@ -11,32 +11,60 @@ use toolcrib_core::{
 use toolcrib_plugins::PluginError;
 use toolcrib_plugins::module_tool::ModuleTool;
 use toolcrib_plugins::permissions::Permissions;
+use toolcrib_plugins::plugin_source::PluginSource;
 use toolcrib_plugins::plugin_store::PluginStore;
+use toolcrib_plugins::program_pool::{ProgramLimits, ProgramPlaces, ProgramPool, ProgramReach};
+use toolcrib_plugins::program_run::ProgramResources;
+use toolcrib_plugins::program_tool::ProgramTool;
 use toolcrib_plugins::propose_tool::ProposeTool;
+use toolcrib_plugins::secret_values::SecretValues;
 use toolcrib_plugins::version_approval::ApprovalRule;
 use toolcrib_plugins::version_hash::VersionHash;
 use toolcrib_plugins::version_store::SavedVersion;
 use toolcrib_plugins::worker_pool::{PoolLimits, WorkerPool};
 use toolcrib_tools::{PLUGINS, catalogues};
 
+use super::saved_servers::saved_tools;
 use crate::settings::{Settings, table};
 
 /// Returns every tool there is, for processes that only list them.
 pub fn saved_shelf(settings: &Settings, state: &Path) -> Shelf {
-    let pool = WorkerPool::new(Arc::new(NoWorkers), PoolLimits::default());
-    let (tools, _) = active_tools(&PluginStore::new(state), settings, &pool, &HashMap::new());
-    shelf_with(&tools, None).0
+    let pools = PluginPools {
+        modules: WorkerPool::new(Arc::new(NoWorkers), PoolLimits::default()),
+        programs: ProgramPool::new(
+            Arc::new(NoWorkers),
+            program_limits(settings),
+            SecretValues::default(),
+        ),
+    };
+    let (tools, _) = active_tools(&PluginStore::new(state), settings, &pools, &HashMap::new());
+    shelf_with(&tools, None, saved_tools(settings, state)).0
 }
 
 /// A version, and the tool that it is.
-pub(super) type VersionTool = (VersionHash, Arc<ModuleTool>);
+pub(super) type VersionTool = (VersionHash, Arc<dyn LoadedTool>);
+
+/// What runs tools from other authors.
+#[derive(Clone)]
+pub(super) struct PluginPools {
+    pub(super) modules: Arc<WorkerPool>,
+    pub(super) programs: Arc<ProgramPool>,
+}
+
+impl PluginPools {
+    /// Ends every process.
+    pub(super) fn close(&self) {
+        self.modules.close();
+        self.programs.close();
+    }
+}
 
 /// Loads the active versions. Those that are in `known` stay as they are.
 pub(super) fn active_tools(
     store: &PluginStore,
     settings: &Settings,
-    pool: &Arc<WorkerPool>,
-    known: &HashMap<VersionHash, Arc<ModuleTool>>,
+    pools: &PluginPools,
+    known: &HashMap<VersionHash, Arc<dyn LoadedTool>>,
 ) -> (Vec<VersionTool>, Vec<String>) {
     if !settings.get(table::PLUGINS_ENABLED) {
         return (Vec::new(), Vec::new());
@@ -50,7 +78,8 @@ pub(super) fn active_tools(
         active.problems.iter().map(|it| problem(&it.name, &it.error)).collect();
     let most = most_permissions(settings);
     let mut tools = Vec::new();
-    for SavedVersion { hash, declaration, source } in active.tools {
+    for version in active.tools {
+        let SavedVersion { hash, declaration, .. } = &version;
         if let Some(beyond) = declaration.permissions.beyond(&most).first() {
             let name = &declaration.name;
             let what = format!("{} {}", beyond.list, escape::line(&beyond.entry));
@@ -60,34 +89,57 @@ pub(super) fn active_tools(
             ));
             continue;
         }
-        let name = declaration.name.clone();
-        let made = match known.get(&hash) {
+        let made = match known.get(hash) {
             Some(tool) => Ok(Arc::clone(tool)),
-            None => {
-                ModuleTool::new(hash.short(), source.code().into(), declaration, Arc::clone(pool))
-            }
+            None => tool_of(&version, store, settings, pools),
         };
         match made {
-            Ok(tool) => tools.push((hash, tool)),
-            Err(err) => warnings.push(problem(&name, &err)),
+            Ok(tool) => tools.push((version.hash, tool)),
+            Err(err) => warnings.push(problem(&declaration.name, &err)),
         }
     }
     (tools, warnings)
 }
 
-/// Puts tools on the shelf, and the tool that proposes others, if there is one. If one has the name of another, none of
+/// Makes a tool of a version.
+fn tool_of(
+    version: &SavedVersion,
+    store: &PluginStore,
+    settings: &Settings,
+    pools: &PluginPools,
+) -> Result<Arc<dyn LoadedTool>, PluginError> {
+    let SavedVersion { hash, declaration, source } = version;
+    match source {
+        PluginSource::Module(code) => {
+            let (declaration, pool) = (declaration.clone(), Arc::clone(&pools.modules));
+            Ok(ModuleTool::new(hash.short(), code.as_str().into(), declaration, pool)?)
+        }
+        PluginSource::Program(files) => {
+            let manifest = files.manifest()?;
+            manifest.run.resources.require_within(most_resources(settings))?;
+            let (files, volumes) = (store.files_of(hash), store.volumes_of(&declaration.name));
+            let places = ProgramPlaces { files: &files, volumes: &volumes };
+            let (reach, pool) = (ProgramReach::Declared, Arc::clone(&pools.programs));
+            Ok(ProgramTool::new(hash.short(), &manifest, places, reach, pool)?)
+        }
+    }
+}
+
+/// Puts tools on the shelf, with those of mounted servers, and the tool that proposes others, if there is one. If one has the name of another, none of
 /// them is there.
 pub(super) fn shelf_with(
     tools: &[VersionTool],
     proposing: Option<ProposeTool>,
+    mounted: LoadedTools,
 ) -> (Shelf, Option<String>) {
     let compiled = Shelf::from(catalogues());
-    let modules = tools.iter().map(|(_, tool)| Arc::clone(tool) as Arc<dyn LoadedTool>);
+    let plugins = tools.iter().map(|(_, tool)| Arc::clone(tool));
     let proposing = proposing.map(|tool| Arc::new(tool) as Arc<dyn LoadedTool>);
-    let shelved = modules
+    let shelved = plugins
         .chain(proposing)
         .map(|tool| ShelvedTool { catalogue: &PLUGINS, tool: ToolHandle::Loaded(tool) });
-    match compiled.with(LoadedTools { catalogues: Vec::new(), tools: shelved.collect() }) {
+    let LoadedTools { catalogues, tools } = mounted;
+    match compiled.with(LoadedTools { catalogues, tools: shelved.chain(tools).collect() }) {
         Ok(shelf) => (shelf, None),
         Err(name) => (compiled, Some(format!("tools of others are not loaded: two are `{name}`"))),
     }
@@ -106,8 +158,27 @@ pub(super) fn most_permissions(settings: &Settings) -> Permissions {
     Permissions {
         read: settings.get(table::PLUGINS_READ),
         write: settings.get(table::PLUGINS_WRITE),
+        hosts: settings.get(table::PLUGINS_HOSTS),
         tools: settings.get(table::PLUGINS_TOOLS),
-        ..Permissions::default()
+        secrets: settings.get(table::PLUGINS_SECRETS),
+        volumes: Vec::new(),
+    }
+}
+
+/// Returns the most memory and processors that the operator allows a program.
+pub(super) fn most_resources(settings: &Settings) -> ProgramResources {
+    ProgramResources {
+        memory_bytes: settings.get(table::PLUGINS_PROGRAM_MEMORY_BYTES),
+        cpus: settings.get(table::PLUGINS_PROGRAM_CPUS) as f64,
+    }
+}
+
+pub(super) fn program_limits(settings: &Settings) -> ProgramLimits {
+    ProgramLimits {
+        processes: settings.get(table::PLUGINS_WORKERS) as usize,
+        most_resources: most_resources(settings),
+        most_volume_bytes: settings.get(table::PLUGINS_VOLUME_BYTES),
+        security_mode: settings.get(table::MODE).as_str().to_owned(),
     }
 }
 

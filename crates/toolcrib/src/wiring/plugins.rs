@@ -1,28 +1,40 @@
 //! Tools from other authors, as this process has loaded them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
-use toolcrib_core::{Cancel, Clock, Limits, Recorder, Shelf, ToolError};
+use toolcrib_core::worker::Workers;
+use toolcrib_core::{Cancel, Clock, Limits, LoadedTool, Recorder, Shelf, ToolError, ToolName};
 use toolcrib_host::{Sandbox, WorkerSandbox};
-use toolcrib_plugins::examination::{Examiner, StaticChecks};
+use toolcrib_plugins::examination::{Examiner, RunnablePlugin, StaticChecks};
 use toolcrib_plugins::host_uses::NoUses;
 use toolcrib_plugins::lifecycle::{Lifecycle, LifecycleRules};
+use toolcrib_plugins::mcp::imported_servers::ImportedServer;
+use toolcrib_plugins::mcp::pin_store::PinStore;
+use toolcrib_plugins::mcp::server_spec::ServerSpec;
 use toolcrib_plugins::module_tool::ModuleTool;
 use toolcrib_plugins::plugin_declaration::PluginDeclaration;
 use toolcrib_plugins::plugin_store::PluginStore;
+use toolcrib_plugins::program_pool::{ProgramPlaces, ProgramPool, ProgramReach};
+use toolcrib_plugins::program_tool::{ProgramCall, ProgramTool};
 use toolcrib_plugins::propose_tool::ProposeTool;
 use toolcrib_plugins::schema_check::CheckedSchema;
+use toolcrib_plugins::secret_values::SecretValues;
 use toolcrib_plugins::version_hash::VersionHash;
 use toolcrib_plugins::worker_pool::{PoolLimits, WorkerPool};
 use toolcrib_plugins::{PluginError, PluginErrorKind, name_check};
 use toolcrib_tools::catalogues;
 
+use super::mounted_servers::{MountedServers, WhichServers};
 use super::options::OpenOptions;
-use super::plugin_shelf::{active_tools, approval_rule, most_permissions, shelf_with};
+use super::plugin_shelf::{
+    PluginPools, active_tools, approval_rule, most_permissions, most_resources, program_limits,
+    shelf_with,
+};
 use super::state_access::StateAccess;
 use crate::settings::{Settings, SettingsFiles, table};
 
@@ -32,11 +44,12 @@ const EXAMPLE_LIMITS: Limits = Limits { deadline_ms: 2000, ..Limits::DEFAULT };
 /// The tools from other authors that this process has loaded.
 pub struct Plugins {
     store: PluginStore,
-    pool: Arc<WorkerPool>,
-    /// The workers of what nobody has approved yet, so that proposals take none from calls.
-    examining: Arc<WorkerPool>,
+    pools: PluginPools,
+    /// What runs what nobody has approved yet, so that proposals take no worker from calls.
+    examining: PluginPools,
     /// Whether a worker is kept ready for a module that is called for the first time.
     keeps_spare: bool,
+    servers: MountedServers,
     /// Where their files are.
     tools_folder: PathBuf,
     recorder: Arc<dyn Recorder>,
@@ -48,7 +61,7 @@ pub struct Plugins {
 struct Loaded {
     shelf: Shelf,
     /// The tools by their versions. One that stays keeps its workers.
-    tools: HashMap<VersionHash, Arc<ModuleTool>>,
+    tools: HashMap<VersionHash, Arc<dyn LoadedTool>>,
     /// What the store's generation was.
     generation: Option<Vec<u8>>,
 }
@@ -59,20 +72,36 @@ impl Plugins {
         access: &StateAccess,
         files: &SettingsFiles,
         sandbox: &Arc<Sandbox>,
+        environment: &BTreeMap<String, OsString>,
         options: &OpenOptions,
     ) -> Self {
         let settings = &access.settings;
         let own = || std::env::current_exe().and_then(fs::canonicalize).unwrap_or_default();
         let program = options.worker_program.clone().unwrap_or_else(own);
-        let workers = Arc::new(WorkerSandbox::new(Arc::clone(sandbox), program));
+        let workers: Arc<dyn Workers> = Arc::new(WorkerSandbox::new(Arc::clone(sandbox), program));
         let limits = PoolLimits { has_spare: options.is_long_lived, ..pool_limits(settings) };
         Self {
             store: PluginStore::new(access.state.folder()),
-            examining: WorkerPool::new(
-                Arc::clone(&workers) as _,
-                PoolLimits { workers: 1, ..pool_limits(settings) },
-            ),
-            pool: WorkerPool::new(workers, limits),
+            servers: MountedServers::new(access, Arc::clone(&workers), options, environment),
+            pools: PluginPools {
+                modules: WorkerPool::new(Arc::clone(&workers), limits),
+                programs: ProgramPool::new(
+                    Arc::clone(&workers),
+                    program_limits(settings),
+                    secrets(environment),
+                ),
+            },
+            examining: PluginPools {
+                modules: WorkerPool::new(
+                    Arc::clone(&workers),
+                    PoolLimits { workers: 1, ..pool_limits(settings) },
+                ),
+                programs: ProgramPool::new(
+                    workers,
+                    program_limits(settings),
+                    SecretValues::default(),
+                ),
+            },
             keeps_spare: options.is_long_lived,
             tools_folder: tools_folder(settings, files),
             recorder: Arc::clone(&access.recorder),
@@ -101,12 +130,13 @@ impl Plugins {
             store: self.store.clone(),
             rules: LifecycleRules {
                 max: most_permissions(settings),
+                most_resources: most_resources(settings),
                 proposal_lifetime: settings.get(table::PLUGINS_PROPOSAL_MS),
                 approval: approval_rule(settings),
                 tools_folder: self.tools_folder.clone(),
             },
             checks: Arc::new(ShelfChecks(shelf)),
-            examiner: Arc::new(SandboxExaminer(Arc::clone(&self.examining))),
+            examiner: Arc::new(SandboxExaminer(self.examining.clone())),
             recorder: Arc::clone(&self.recorder),
             clock: Arc::clone(&self.clock),
         }
@@ -114,13 +144,15 @@ impl Plugins {
 
     /// Loads the versions that are active now, and drops the others. Returns a warning for each that does not run.
     pub(super) fn load(&self, settings: &Settings) -> Vec<String> {
+        let (mounted, of_servers) = self.servers.load(settings);
         let generation = fs::read(self.store.generation_file()).ok();
         let mut loaded = self.loaded();
-        let (tools, mut warnings) = active_tools(&self.store, settings, &self.pool, &loaded.tools);
-        let (modules, shared) = shelf_with(&tools, None);
+        let (tools, mut warnings) = active_tools(&self.store, settings, &self.pools, &loaded.tools);
+        warnings.extend(of_servers);
+        let (plugins, shared) = shelf_with(&tools, None, mounted.clone());
         warnings.extend(shared);
-        let proposing = ProposeTool::new(self.lifecycle_on(modules, settings));
-        let (shelf, shared) = shelf_with(&tools, proposing.ok());
+        let proposing = ProposeTool::new(self.lifecycle_on(plugins, settings));
+        let (shelf, shared) = shelf_with(&tools, proposing.ok(), mounted);
         warnings.extend(shared);
         if self.keeps_spare && !tools.is_empty() {
             self.start_spare();
@@ -131,7 +163,7 @@ impl Plugins {
 
     /// Starts a worker on a thread of its own, if none is ready: the first call of a module then waits for no process.
     fn start_spare(&self) {
-        let pool = Arc::clone(&self.pool);
+        let pool = Arc::clone(&self.pools.modules);
         let start = std::thread::Builder::new().name("spare-worker".to_owned());
         // Without a thread, the first call starts its worker itself.
         let _ = start.spawn(move || pool.warm());
@@ -147,10 +179,43 @@ impl Plugins {
         self.store.generation_file()
     }
 
+    /// Returns the MCP servers that are mounted.
+    pub fn servers(&self, settings: &Settings) -> Vec<ServerSpec> {
+        self.servers.specs(settings).specs
+    }
+
+    /// Returns the servers of imported files that wait until somebody accepts them.
+    pub fn waiting_imports(&self, settings: &Settings) -> Vec<ImportedServer> {
+        self.servers.specs(settings).waiting
+    }
+
+    /// Mounts MCP servers, waits for them, and loads what they have. Returns a warning for each that cannot be mounted.
+    pub fn mount(&self, settings: &Settings, which: &WhichServers<'_>) -> Vec<String> {
+        let warnings = self.servers.mount(settings, which);
+        self.load(settings);
+        warnings
+    }
+
+    /// Mounts the MCP servers that a tool can be of which nobody knows, and waits for them. A call of a tool that is
+    /// known waits for none.
+    pub fn mount_for(&self, settings: &Settings, tool: &ToolName) -> Vec<String> {
+        if self.shelf().has(tool) {
+            return Vec::new();
+        }
+        let which = tool.asked_parts().0.map_or(WhichServers::New, WhichServers::Named);
+        self.mount(settings, &which)
+    }
+
+    /// Returns the tools of MCP servers that were accepted.
+    pub fn pins(&self) -> &PinStore {
+        self.servers.pins()
+    }
+
     /// Ends the workers.
     pub(super) fn close(&self) {
         self.examining.close();
-        self.pool.close();
+        self.servers.close();
+        self.pools.close();
     }
 
     fn loaded(&self) -> MutexGuard<'_, Loaded> {
@@ -165,6 +230,13 @@ fn tools_folder(settings: &Settings, files: &SettingsFiles) -> PathBuf {
         return PathBuf::from(set);
     }
     files.user.as_deref().unwrap_or(&files.machine).with_file_name("tools")
+}
+
+/// Returns every value of the environment, of which a program gets those that it was approved with.
+fn secrets(environment: &BTreeMap<String, OsString>) -> SecretValues {
+    let text =
+        |(name, value): (&String, &OsString)| Some((name.clone(), value.to_str()?.to_owned()));
+    SecretValues::new(environment.iter().filter_map(text))
 }
 
 fn pool_limits(settings: &Settings) -> PoolLimits {
@@ -189,23 +261,35 @@ impl StaticChecks for ShelfChecks {
 }
 
 /// Runs what nobody has approved in workers, which can do no harm: they reach nothing, and `ctx` answers nothing.
-struct SandboxExaminer(Arc<WorkerPool>);
+struct SandboxExaminer(PluginPools);
 
 impl Examiner for SandboxExaminer {
     fn describe(&self, file: &str, source: &str) -> Result<PluginDeclaration, PluginError> {
-        self.0.describe(file, &source.into(), &Cancel::default())
+        self.0.modules.describe(file, &source.into(), &Cancel::default())
     }
 
     fn run_example(
         &self,
-        source: &str,
+        plugin: RunnablePlugin<'_>,
         declaration: &PluginDeclaration,
         args: &Value,
     ) -> Result<Value, PluginError> {
         let failed = |err: ToolError| PluginError::new(PluginErrorKind::ExampleFailed, err.message);
         CheckedSchema::new(declaration.parameters.clone())?.check_args(args).map_err(failed)?;
-        let pool = Arc::clone(&self.0);
-        let tool = ModuleTool::new("", source.into(), declaration.clone(), pool)?;
-        tool.run(args, EXAMPLE_LIMITS, &Cancel::default(), &NoUses).map_err(failed)
+        let cancel = Cancel::default();
+        match plugin {
+            RunnablePlugin::Module(code) => {
+                let pool = Arc::clone(&self.0.modules);
+                let tool = ModuleTool::new("", code.into(), declaration.clone(), pool)?;
+                tool.run(args, EXAMPLE_LIMITS, &cancel, &NoUses).map_err(failed)
+            }
+            RunnablePlugin::Program { manifest, folder, volumes } => {
+                let (reach, pool) = (ProgramReach::Nothing, Arc::clone(&self.0.programs));
+                let places = ProgramPlaces { files: folder, volumes };
+                let tool = ProgramTool::new("", manifest, places, reach, pool)?;
+                let call = ProgramCall { session: "example", call: "example" };
+                tool.run(args, call, EXAMPLE_LIMITS, &cancel).map_err(failed)
+            }
+        }
     }
 }

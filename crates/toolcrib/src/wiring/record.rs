@@ -28,7 +28,8 @@ pub(super) fn recorder(
 /// Returns the redactor. It knows the values of all variables that are secret by their names or by the
 /// settings.
 pub(super) fn redactor(settings: &Settings, environment: &BTreeMap<String, OsString>) -> Redactor {
-    let named = settings.get(table::RECORD_SECRETS);
+    let mut named = settings.get(table::RECORD_SECRETS);
+    named.extend(settings.get(table::PLUGINS_SECRETS));
     let secrets = environment
         .iter()
         .filter(|(name, _)| is_secret_name(name) || named.contains(name))

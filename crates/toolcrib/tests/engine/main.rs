@@ -20,6 +20,7 @@ mod guard;
 mod input;
 mod limits;
 mod memory;
+mod net;
 mod opened;
 mod ordinary;
 #[path = "../it/past.rs"]
@@ -41,5 +42,6 @@ mod runs_later;
 mod search;
 mod settings;
 mod stats;
+mod test_host;
 mod undo;
 mod write_order;

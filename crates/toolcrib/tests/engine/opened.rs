@@ -101,11 +101,11 @@ impl Scratch {
         environment
             .extend(variables.iter().map(|(name, value)| ((*name).to_owned(), value.into())));
         let options = OpenOptions { environment: Some(environment), ..self.options(&[]) };
-        Opened::new(&options).unwrap_or_else(|err| panic!("{err}"))
+        Opened::of(&options).unwrap_or_else(|err| panic!("{err}"))
     }
 
     pub(crate) fn try_open(&self, settings: &[&str]) -> Result<Opened, CliError> {
-        Opened::new(&self.options(settings))
+        Opened::of(&self.options(settings))
     }
 
     #[track_caller]
@@ -115,7 +115,7 @@ impl Scratch {
 
     pub(crate) fn try_open_at(&self, root: &Path, settings: &[&str]) -> Result<Opened, CliError> {
         let workspace = Some(PathBuf::from(root));
-        Opened::new(&OpenOptions { workspace, ..self.options(settings) })
+        Opened::of(&OpenOptions { workspace, ..self.options(settings) })
     }
 }
 
@@ -189,7 +189,7 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
-    fn new(options: &OpenOptions) -> Result<Self, CliError> {
+    pub(crate) fn of(options: &OpenOptions) -> Result<Self, CliError> {
         let crib = Crib::open(options)?;
         let unattended = crib.runtime(queue(&crib, Unattended::Refuse, SessionKind::SingleCall))?;
         let approved = crib.runtime(Arc::new(AlwaysYes("--yes".to_owned())))?;

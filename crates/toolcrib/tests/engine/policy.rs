@@ -78,7 +78,11 @@ fn rules_that_others_could_write_are_not_read() {
 #[test]
 fn every_tool_is_explained() {
     let scratch = Scratch::new();
-    let crib = scratch.open_with(&["forgekeeper.bash=on", "forgekeeper.powershell=on"]);
+    let crib = scratch.open_with(&[
+        "forgekeeper.bash=on",
+        "forgekeeper.powershell=on",
+        "forgekeeper.http_fetch=on",
+    ]);
     let mut count = 0;
     for catalogue in CATALOGUES {
         for tool in catalogue.tools {

@@ -9,7 +9,14 @@ use crate::scratch::{Scratch, Session};
 use toolcrib_tools::CATALOGUES;
 
 /// Offers the tools that are off by default.
-const ALL_ON: [&str; 4] = ["-c", "forgekeeper.bash=on", "-c", "forgekeeper.powershell=on"];
+const ALL_ON: [&str; 6] = [
+    "-c",
+    "forgekeeper.bash=on",
+    "-c",
+    "forgekeeper.powershell=on",
+    "-c",
+    "forgekeeper.http_fetch=on",
+];
 
 /// Makes an example's call, after the calls that the example makes first.
 fn call(scratch: &Scratch, name: &str, example: &Example) -> Value {

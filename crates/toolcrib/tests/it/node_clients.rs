@@ -7,9 +7,14 @@ use crate::scratch::Scratch;
 
 /// Returns a path in the folder that they are installed into.
 pub(crate) fn installed(path: &str) -> PathBuf {
+    tools_folder().join("npm").join(path)
+}
+
+/// Returns the folder that `make test` installs programs of others into.
+pub(crate) fn tools_folder() -> PathBuf {
     let program = Path::new(env!("CARGO_BIN_EXE_toolcrib"));
     let target = program.parent().and_then(Path::parent).unwrap();
-    target.join("tools/npm").join(path)
+    target.join("tools")
 }
 
 /// Returns Node.js, with the environment of a scratch, ready to run where it finds the clients.

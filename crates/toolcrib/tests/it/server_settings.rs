@@ -136,10 +136,9 @@ fn a_change_with_an_error_changes_nothing_and_all_errors_are_told() {
         }
     };
     refused(
-        json!({"bashEnabled": true, "maxReadBytes": 0, "allowlist": [], "sandboxRoot": "here",
-               "httpFetchEnabled": true}),
+        json!({"bashEnabled": true, "maxReadBytes": 0, "allowlist": [], "sandboxRoot": "here"}),
         "invalid_settings",
-        &["maxReadBytes", "allowlist", "sandboxRoot", "httpFetchEnabled"],
+        &["maxReadBytes", "allowlist", "sandboxRoot"],
     );
     let body = json!({"bashEnabled": "yes", "maxReadBytes": -1, "nonsense": 1, "enabled": true});
     let (status, reply) = change(&server, &body);

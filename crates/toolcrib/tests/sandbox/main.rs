@@ -15,6 +15,7 @@ mod left_behind;
 mod limits;
 mod masks;
 mod missing;
+mod module_fetch;
 mod network;
 mod output;
 mod page;
@@ -34,6 +35,8 @@ mod reading;
 #[expect(dead_code, reason = "shared with other tests, which use all of it")]
 mod scratch;
 mod tasks;
+#[path = "../engine/test_host.rs"]
+mod test_host;
 mod toolchains;
 mod traffic;
 mod undo;

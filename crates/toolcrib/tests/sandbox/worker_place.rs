@@ -30,7 +30,7 @@ impl WorkerPlace {
     pub(crate) fn with(program: &str, ports: Vec<u16>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let sandbox = sandbox_in(folder.path(), &[], ports, 1 << 20);
-        fs::write(folder.path().join("work/file"), "of the workspace\n").unwrap();
+        fs::write(folder.path().join("work").join("file"), "of the workspace\n").unwrap();
         let own = folder.path().join("program");
         fs::copy(program, &own).unwrap();
         fs::set_permissions(&own, fs::Permissions::from_mode(0o755)).unwrap();
@@ -45,6 +45,11 @@ impl WorkerPlace {
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         fs::canonicalize(self.folder.path()).unwrap().join(name)
+    }
+
+    /// Returns the path of a file of the workspace.
+    pub(crate) fn workspace_file(&self) -> String {
+        self.path("work").join("file").display().to_string()
     }
 
     /// Makes a folder with one file, and returns it as a worker sees it, at `/data`.

@@ -148,8 +148,9 @@ fn a_worker_has_no_environment_and_no_files_but_its_own() {
         let got = place.printed_by(&WorkerRequest { environment, ..request(&["env"]) });
         assert_eq!(got, "GIVEN=a=b c\n");
         let folder = place.path("").display().to_string();
+        let file = place.workspace_file();
         let looks = format!(
-            "for path in {folder}/work/file {folder}/sandbox /home /root /mnt /srv /var/lib {folder}; do \
+            "for path in {file} {folder}/sandbox /home /root /mnt /srv /var/lib {folder}; do \
              test -e $path && echo $path; done; cat /data/file; ls /; grep -c {folder} /proc/self/mountinfo"
         );
         let folders = vec![place.data(FolderAccess::Copy)];
@@ -160,7 +161,7 @@ fn a_worker_has_no_environment_and_no_files_but_its_own() {
         let found = place
             .printed_by(&script("for path in /usr /nowhere; do test -e $path && echo $path; done"));
         assert_eq!(found, "/usr\n");
-        assert!(fs::exists(format!("{folder}/work/file")).unwrap());
+        assert!(fs::exists(&file).unwrap());
         let known = [
             "bin", "data", "dev", "etc", "lib", "lib32", "lib64", "libx32", "nix", "opt", "proc",
             "run", "sbin", "tmp", "usr", "var",

@@ -53,7 +53,7 @@ impl HostRule {
 
 /// Whether this can be a host name: letters, digits and hyphens between dots, and not a number that some program
 /// would take for an address.
-pub(in crate::sandbox) fn is_name(host: &str) -> bool {
+pub(crate) fn is_name(host: &str) -> bool {
     let is_label = |label: &str| {
         (1..=63).contains(&label.len())
             && label

@@ -41,7 +41,7 @@ const LOCAL6: [(u128, u32); 15] = [
 ];
 
 /// Whether an address belongs to the open internet.
-pub(super) fn is_global(address: IpAddr) -> bool {
+pub(crate) fn is_global(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => !LOCAL4.iter().any(|(network, bits)| {
             let shift = 32 - bits;
