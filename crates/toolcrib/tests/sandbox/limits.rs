@@ -223,7 +223,15 @@ fn attackers_do_not_slow_others_down() {
     for_all(|scratch| {
         let mut session = Session::start(
             scratch,
-            &["-c", "sandbox.processes=60", "-c", "sandbox.memory_bytes=300000000"],
+            &[
+                "-c",
+                "sandbox.processes=60",
+                "-c",
+                "sandbox.memory_bytes=300000000",
+                // The tests beside this one need the disk too.
+                "-c",
+                "sandbox.growth_bytes=300000000",
+            ],
         );
         session.bash("true");
         let attacks = [
