@@ -1,0 +1,103 @@
+// Requests to the server. Every answer that is not a success becomes an `ApiFailure` with the words of the server
+// and the id of the request.
+import { signal } from "@preact/signals";
+
+/** Who is logged in. `undefined` until the server has said, `null` if nobody is. */
+export interface LoggedIn {
+  name: string;
+  role: "agent" | "approver" | "admin";
+  csrf: string;
+}
+export const loggedIn = signal<LoggedIn | null | undefined>(undefined);
+
+export class ApiFailure extends Error {
+  constructor(
+    /** 0 if no answer came. */
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly requestId: string | null,
+    /** The whole reply, for what else it says. */
+    readonly reply: Record<string, unknown>,
+  ) {
+    super(message);
+  }
+
+  get isUnreachable(): boolean {
+    return this.status === 0;
+  }
+}
+
+type Json = Record<string, unknown> | unknown[];
+
+export async function request<T>(method: "GET" | "POST" | "DELETE", path: string, body?: Json, signal?: AbortSignal): Promise<T> {
+  const response = await send(method, path, body, { accept: "application/json" }, signal);
+  const text = await response.text();
+  return (text === "" ? {} : JSON.parse(text)) as T;
+}
+
+export const get = <T>(path: string, signal?: AbortSignal) => request<T>("GET", path, undefined, signal);
+export const post = <T>(path: string, body: Json = {}) => request<T>("POST", path, body);
+export const remove = <T>(path: string) => request<T>("DELETE", path);
+
+/** Sends a request and returns a success, with its body unread. */
+export async function send(
+  method: string,
+  path: string,
+  body: Json | undefined,
+  extra: Record<string, string>,
+  abort?: AbortSignal,
+): Promise<Response> {
+  const headers: Record<string, string> = { ...extra };
+  if (method !== "GET") headers["x-toolcrib-csrf"] = loggedIn.value?.csrf ?? "";
+  if (body !== undefined) headers["content-type"] = "application/json";
+  let response: Response;
+  try {
+    response = await fetch(path, {
+      method,
+      headers,
+      body: body === undefined ? null : JSON.stringify(body),
+      credentials: "same-origin",
+      cache: "no-store",
+      signal: abort ?? null,
+    });
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw new ApiFailure(0, "unreachable", "The server does not answer.", null, {});
+  }
+  if (response.ok) return response;
+  throw await failureOf(response);
+}
+
+async function failureOf(response: Response): Promise<ApiFailure> {
+  const requestId = response.headers.get("x-request-id");
+  let reply: Record<string, unknown> = {};
+  try {
+    reply = (await response.json()) as Record<string, unknown>;
+  } catch {
+    // An answer that is not JSON is not from Toolcrib: a proxy, for example.
+  }
+  const code = typeof reply.error === "string" ? reply.error : `status ${response.status}`;
+  const message = typeof reply.message === "string" ? reply.message : `The server replied with ${response.status}.`;
+  if (response.status === 401 && loggedIn.value) loggedIn.value = null;
+  return new ApiFailure(response.status, code, message, requestId, reply);
+}
+
+/** Asks the server who is logged in. */
+export async function findSession(): Promise<void> {
+  try {
+    loggedIn.value = await get<LoggedIn>("/page/session");
+  } catch (error) {
+    if (error instanceof ApiFailure && error.isUnreachable) throw error;
+    loggedIn.value = null;
+  }
+}
+
+export async function logIn(secret: { token: string } | { link: string }): Promise<void> {
+  loggedIn.value = await post<LoggedIn>("/page/login", secret);
+}
+
+export async function logOut(): Promise<void> {
+  await post("/page/logout").catch(() => undefined);
+  loggedIn.value = null;
+}

@@ -1,0 +1,76 @@
+// Data of the server that a view shows: loaded, kept while it is loaded again, and never thrown away for an error.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { effect, signal, useSignalEffect } from "@preact/signals";
+import { ApiFailure, get } from "./api.ts";
+import { pausedAt, pulse } from "./live.ts";
+
+export interface Loaded<T> {
+  data: T | undefined;
+  error: ApiFailure | undefined;
+  /** When the data came. */
+  at: number | undefined;
+  reload: () => void;
+}
+
+/** When the newest data of the view came, for the title block. */
+export const updatedAt = signal<number | undefined>(undefined);
+
+/**
+ * Loads `path`, again when it changes, and, if `live`, while events come. `null` loads nothing.
+ * A reply for another path than the last one wanted is dropped.
+ */
+export function useData<T>(path: string | null, { live = false, everyMs = 2000 } = {}): Loaded<T> {
+  const [state, setState] = useState<{ path: string | null; data?: T; error?: ApiFailure; at?: number }>({ path });
+  const wanted = useRef(path);
+  wanted.current = path;
+  const last = useRef(0);
+
+  const load = (abort?: AbortSignal) => {
+    if (path === null) return;
+    last.current = Date.now();
+    get<T>(path, abort).then(
+      (data) => {
+        if (wanted.current !== path) return;
+        const at = Date.now();
+        updatedAt.value = at;
+        setState({ path, data, at });
+      },
+      (error) => {
+        if (wanted.current !== path || !(error instanceof ApiFailure)) return;
+        setState((before) => (before.path === path ? { ...before, error } : { path, error }));
+      },
+    );
+  };
+
+  useEffect(() => {
+    const abort = new AbortController();
+    load(abort.signal);
+    return () => abort.abort();
+  }, [path]);
+
+  const again = useRef(load);
+  again.current = load;
+  useSignalEffect(() => {
+    // Read first, so that this runs for each pulse.
+    const count = pulse.value;
+    if (!live || count === 0 || pausedAt.peek() !== null) return;
+    const wait = Math.max(0, last.current + everyMs - Date.now());
+    const timer = setTimeout(() => again.current(), wait);
+    return () => clearTimeout(timer);
+  });
+
+  const isCurrent = state.path === path;
+  return {
+    data: isCurrent ? state.data : undefined,
+    error: isCurrent ? state.error : undefined,
+    at: isCurrent ? state.at : undefined,
+    reload: () => load(),
+  };
+}
+
+/** The present second, for countdowns and ages. */
+export const second = signal(Math.floor(Date.now() / 1000));
+effect(() => {
+  const timer = setInterval(() => (second.value = Math.floor(Date.now() / 1000)), 1000);
+  return () => clearInterval(timer);
+});

@@ -1,0 +1,138 @@
+// What happens on the server, as it happens: one stream of events for the whole page. It connects again by itself and
+// goes on where it was.
+import { signal } from "@preact/signals";
+import { ApiFailure, loggedIn, send } from "./api.ts";
+
+/** One line of the record, as `GET /api/events` tells it. */
+export interface RecordEvent {
+  seq: number;
+  event: string;
+  at: string;
+  call: string | null;
+  tool: string | null;
+  session: string | null;
+  principal: string | null;
+  role: string | null;
+  decision: string | null;
+  rule: string | null;
+  status: string | null;
+  error: string | null;
+  elapsed_ms: number | null;
+  detail: unknown;
+}
+
+/** Whether the server can be heard. */
+export const connection = signal<{ state: "connecting" | "open" } | { state: "lost"; since: number; retryAt: number }>({
+  state: "connecting",
+});
+
+/** Whether what is shown changes by itself. One state for the whole page. */
+export const pausedAt = signal<number | null>(null);
+/** Calls that were asked while the page was paused. */
+export const missedCalls = signal(0);
+/** The number of the newest line of the record. */
+export const lastSeq = signal(0);
+/** Counts up about twice a second while events come, for views that read their figures again. */
+export const pulse = signal(0);
+
+type Listener = (events: RecordEvent[]) => void;
+const listeners = new Set<Listener>();
+
+/** Calls `listener` with the events of each moment, unless the page is paused. Returns what ends that. */
+export function listen(listener: Listener): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+export function pause(): void {
+  pausedAt.value = Date.now();
+  missedCalls.value = 0;
+}
+
+export function resume(): void {
+  pausedAt.value = null;
+  missedCalls.value = 0;
+  pulse.value += 1;
+}
+
+// Events are handed on together, so that 500 a second cost no more than two updates.
+const GATHER_MS = 400;
+const MOST_GATHERED = 2000;
+let gathered: RecordEvent[] = [];
+let timer: ReturnType<typeof setTimeout> | undefined;
+
+function gather(event: RecordEvent): void {
+  lastSeq.value = Math.max(lastSeq.value, event.seq);
+  if (pausedAt.value !== null) {
+    if (event.event === "call.asked") missedCalls.value += 1;
+    return;
+  }
+  gathered.push(event);
+  if (gathered.length > MOST_GATHERED) gathered = gathered.slice(-MOST_GATHERED);
+  timer ??= setTimeout(() => {
+    const events = gathered;
+    gathered = [];
+    timer = undefined;
+    for (const listener of listeners) listener(events);
+    pulse.value += 1;
+  }, GATHER_MS);
+}
+
+const FIRST_WAIT_MS = 1000;
+const LONGEST_WAIT_MS = 15_000;
+let wake: (() => void) | undefined;
+
+/** Tries to connect at once. */
+export function retryNow(): void {
+  wake?.();
+}
+
+/** Follows the server for as long as somebody is logged in. */
+export async function follow(): Promise<void> {
+  let wait = FIRST_WAIT_MS;
+  while (loggedIn.value) {
+    const opened = await readStream();
+    if (!loggedIn.value) return;
+    wait = opened ? FIRST_WAIT_MS : Math.min(wait * 2, LONGEST_WAIT_MS);
+    const since = connection.value.state === "lost" ? connection.value.since : Date.now();
+    connection.value = { state: "lost", since, retryAt: Date.now() + wait };
+    await new Promise<void>((resolve) => {
+      wake = resolve;
+      setTimeout(resolve, wait);
+    });
+  }
+}
+
+/** Reads one connection to its end. Returns whether it was open at all. */
+async function readStream(): Promise<boolean> {
+  const after = lastSeq.value > 0 ? `?after=${lastSeq.value}` : "";
+  let reader: ReadableStreamDefaultReader<string>;
+  try {
+    const response = await send("GET", `/api/events${after}`, undefined, { accept: "text/event-stream" });
+    reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+  } catch (error) {
+    // A role that may not hear everything still has a page.
+    return error instanceof ApiFailure && error.status === 403;
+  }
+  connection.value = { state: "open" };
+  let rest = "";
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return true;
+      const blocks = (rest + value).split("\n\n");
+      rest = blocks.pop() ?? "";
+      for (const block of blocks) readBlock(block);
+    }
+  } catch {
+    return true;
+  }
+}
+
+function readBlock(block: string): void {
+  const lines = block.split("\n").filter((line) => line.startsWith("data:"));
+  if (lines.length === 0) return;
+  const event = JSON.parse(lines.map((line) => line.slice(5).trimStart()).join("\n")) as RecordEvent;
+  if (event.event === "health") return;
+  gather(event);
+}

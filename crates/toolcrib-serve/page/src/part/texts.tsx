@@ -1,0 +1,64 @@
+// Text that comes from elsewhere, times, and what can be copied.
+import { useState } from "preact/hooks";
+import { second } from "../data.ts";
+import { absolute, countdown, plain, span } from "../format.ts";
+
+/** "6 min ago" with the whole time on hover and focus. */
+export function Ago({ time, suffix = " ago" }: { time: string | number; suffix?: string }) {
+  const at = new Date(time).getTime();
+  return (
+    <time dateTime={new Date(at).toISOString()} title={absolute(at)}>
+      {span(second.value * 1000 - at) + suffix}
+    </time>
+  );
+}
+
+/** What is left until a time. */
+export function Left({ until, suffix = "" }: { until: string | number; suffix?: string }) {
+  const at = new Date(until).getTime();
+  return (
+    <time dateTime={new Date(at).toISOString()} title={absolute(at)}>
+      {countdown(at - second.value * 1000) + suffix}
+    </time>
+  );
+}
+
+/** Text that an agent or a tool wrote, as it is: never markup, hidden characters spelled out. */
+export function Foreign({ text, class: name = "" }: { text: string; class?: string }) {
+  return <pre class={`foreign ${name}`} dir="ltr" tabIndex={0}>{plain(text)}</pre>;
+}
+
+export function Copy({ text }: { text: string }) {
+  const [copied, setCopied] = useState(false);
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {
+      // Without a secure address a browser has no clipboard for pages.
+      const area = document.createElement("textarea");
+      area.value = text;
+      document.body.append(area);
+      area.select();
+      document.execCommand("copy");
+      area.remove();
+    }
+    setCopied(true);
+    setTimeout(() => setCopied(false), 1500);
+  };
+  return (
+    <button type="button" class="copy" onClick={copy} aria-label={`copy ${text.slice(0, 60)}`}>
+      {copied ? "copied" : "copy"}
+    </button>
+  );
+}
+
+/** Foreign code or a snippet with its file's name and a button that copies it. */
+export function CodeBox({ text, file }: { text: string; file?: string }) {
+  return (
+    <div class="code">
+      {file !== undefined && <span class="file">{plain(file)}</span>}
+      <pre tabIndex={0}>{plain(text)}</pre>
+      <Copy text={text} />
+    </div>
+  );
+}

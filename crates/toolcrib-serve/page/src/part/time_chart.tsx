@@ -1,0 +1,211 @@
+// Lines over time with their axes, and calls and errors below on the same axis. The reading under the cursor stands in
+// the head, never over the data; arrow keys move it. The same numbers are in a table for those who cannot see it.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { clock, count, figure } from "../format.ts";
+import { roundUp } from "./small_charts.tsx";
+
+export interface Line {
+  name: string;
+  values: (number | null)[];
+  /** How it is told apart from the others without colour. */
+  look: "strong" | "light" | "dotted";
+}
+
+export interface TimeChartProps {
+  title: string;
+  unit: string;
+  /** The beginning of each bucket, in milliseconds. */
+  times: number[];
+  bucketMs: number;
+  lines: Line[];
+  calls: number[];
+  errors: number[];
+  /** Times at which something changed, each with a label. */
+  flags: { at: number; label: string }[];
+}
+
+const LEFT = 46;
+const RIGHT = 8;
+const TOP = 20;
+const PLOT = 130;
+const BARS = 44;
+
+export function TimeChart(props: TimeChartProps) {
+  const { title, unit, times, bucketMs, lines, calls, errors, flags } = props;
+  const box = useRef<HTMLDivElement>(null);
+  const [width, setWidth] = useState(760);
+  const [cursor, setCursor] = useState<number | null>(null);
+  useEffect(() => {
+    const observer = new ResizeObserver(([entry]) => setWidth(Math.max(280, Math.round(entry!.contentRect.width))));
+    observer.observe(box.current!);
+    return () => observer.disconnect();
+  }, []);
+  const start = times[0] ?? 0;
+  const end = (times.at(-1) ?? start) + bucketMs;
+  const inner = width - LEFT - RIGHT;
+  const x = (time: number) => LEFT + (inner * (time - start)) / Math.max(1, end - start);
+  const known = lines.flatMap((line) => line.values).filter((value): value is number => value !== null);
+  const top = roundUp(Math.max(0, ...known));
+  const y = (value: number) => TOP + PLOT - (PLOT * value) / top;
+  const mostCalls = roundUp(Math.max(1, ...calls));
+  const mostErrors = Math.max(1, ...errors);
+  const base = TOP + PLOT + 24 + BARS - 12;
+  const at = cursor ?? calls.findLastIndex((value) => value > 0);
+  const move = (by: number) => setCursor(Math.max(0, Math.min(times.length - 1, (at < 0 ? times.length - 1 : at) + by)));
+  const onKey = (event: KeyboardEvent) => {
+    const by = { ArrowLeft: -1, ArrowRight: 1, Home: -times.length, End: times.length }[event.key];
+    if (by !== undefined) {
+      event.preventDefault();
+      move(by);
+    }
+  };
+  const onMove = (event: PointerEvent) => {
+    const left = (event.currentTarget as Element).getBoundingClientRect().left;
+    const bucket = Math.floor((((event.clientX - left - LEFT) / inner) * (end - start)) / bucketMs);
+    setCursor(Math.max(0, Math.min(times.length - 1, bucket)));
+  };
+  return (
+    <figure class="time-chart">
+      <figcaption>
+        <b>{title}</b>
+        <span class="legend">
+          {lines.map((line) => (
+            <span key={line.name}>
+              <svg viewBox="0 0 18 6" aria-hidden="true">
+                <path class={`line ${line.look}`} d="M0 3h18" />
+              </svg>
+              {line.name}
+            </span>
+          ))}
+          <span class="not-phone">calls below, errors under the line</span>
+        </span>
+        <span class="reading" aria-live="polite">
+          {at >= 0 && times[at] !== undefined ? (
+            <>
+              <b>
+                {clock(times[at]!).slice(0, 5)} to {clock(times[at]! + bucketMs).slice(0, 5)}
+              </b>{" "}
+              {lines.filter((line) => line.look !== "dotted").map((line) => `${line.name} ${reading(line.values[at], unit)}, `)}
+              {count(calls[at] ?? 0)} calls, {count(errors[at] ?? 0)} errors
+            </>
+          ) : (
+            "no calls in this window"
+          )}
+        </span>
+      </figcaption>
+      <div ref={box} class="plot" tabIndex={0} role="group" aria-label={`${title}; arrow keys move the reading`} onKeyDown={onKey} onPointerMove={onMove} onPointerLeave={() => setCursor(null)}>
+        <svg viewBox={`0 0 ${width} ${base + 18}`} width={width} height={base + 18} aria-hidden="true">
+          <text class="tick" x={LEFT - 6} y={12} text-anchor="end">
+            {unit}
+          </text>
+          {[0, 1, 2, 3, 4].map((step) => {
+            const value = (top * step) / 4;
+            return (
+              <g key={step}>
+                {step > 0 && <path class="grid" d={`M${LEFT} ${y(value)}H${width - RIGHT}`} />}
+                <path class="axis" d={`M${LEFT - 4} ${y(value)}h4`} />
+                {step % 2 === 0 && (
+                  <text class="tick" x={LEFT - 6} y={y(value) + 4} text-anchor="end">
+                    {figure(value)}
+                  </text>
+                )}
+              </g>
+            );
+          })}
+          <path class="axis" d={`M${LEFT} ${TOP}V${TOP + PLOT}H${width - RIGHT}`} />
+          {timeTicks(start, end, inner).map((time) => (
+            <g key={time}>
+              <path class="axis" d={`M${x(time)} ${TOP + PLOT}v4`} />
+              <text class="tick" x={x(time)} y={TOP + PLOT + 15} text-anchor="middle">
+                {clock(time).slice(0, 5)}
+              </text>
+            </g>
+          ))}
+          {flags.map((flag) => (
+            <g key={flag.at} class="flag">
+              <path d={`M${x(flag.at)} ${TOP - 4}V${base}`} />
+              <text x={x(flag.at) - 4} y={TOP - 8} text-anchor={x(flag.at) > width / 2 ? "end" : "start"}>
+                {flag.label}
+              </text>
+            </g>
+          ))}
+          {lines.map((line) => (
+            <path key={line.name} class={`line ${line.look}`} d={pathOf(line.values, (index) => x(times[index]! + bucketMs / 2), y)} />
+          ))}
+          <text class="tick" x={LEFT - 6} y={base - BARS + 20} text-anchor="end">
+            {count(mostCalls)}
+          </text>
+          {calls.map((value, index) => (
+            <rect key={index} class="calls" x={x(times[index]!) + 0.5} width={Math.max(1, inner / times.length - 1)} y={base - (value / mostCalls) * (BARS - 16)} height={(value / mostCalls) * (BARS - 16)} />
+          ))}
+          {errors.map((value, index) => value > 0 && <rect key={index} class="errors" x={x(times[index]!) + 0.5} width={Math.max(1, inner / times.length - 1)} y={base + 1} height={Math.max(2, (9 * value) / mostErrors)} />)}
+          <path class="axis" d={`M${LEFT} ${base}H${width - RIGHT}`} />
+          {at >= 0 && times[at] !== undefined && <path class="cursor" d={`M${x(times[at]! + bucketMs / 2)} ${TOP}V${base + 10}`} />}
+        </svg>
+      </div>
+      <details class="numbers">
+        <summary>The same as a table</summary>
+        <div class="scroll" tabIndex={0} role="region" aria-label={`${title}, as a table`}>
+          <table>
+            <thead>
+              <tr>
+                <th>from</th>
+                {lines.map((line) => (
+                  <th class="r" key={line.name}>{`${line.name} ${unit}`}</th>
+                ))}
+                <th class="r">calls</th>
+                <th class="r">errors</th>
+              </tr>
+            </thead>
+            <tbody>
+              {times.map((time, index) => (
+                <tr key={time}>
+                  <td>{clock(time).slice(0, 5)}</td>
+                  {lines.map((line) => (
+                    <td class="r" key={line.name}>
+                      {line.values[index] == null ? "–" : figure(line.values[index]!)}
+                    </td>
+                  ))}
+                  <td class="r">{count(calls[index] ?? 0)}</td>
+                  <td class="r">{count(errors[index] ?? 0)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      </details>
+    </figure>
+  );
+}
+
+function reading(value: number | null | undefined, unit: string): string {
+  return value == null ? "–" : `${figure(value)}\u202f${unit}`;
+}
+
+function pathOf(values: (number | null)[], x: (at: number) => number, y: (value: number) => number): string {
+  let path = "";
+  let isDown = false;
+  values.forEach((value, at) => {
+    if (value === null) {
+      isDown = false;
+      return;
+    }
+    path += `${isDown ? "L" : "M"}${x(at).toFixed(1)} ${y(value).toFixed(1)}`;
+    // A value between two gaps would have no length, so it gets some.
+    if (!isDown && values[at + 1] == null) path += "h2";
+    isDown = true;
+  });
+  return path;
+}
+
+const STEPS_MIN = [1, 2, 5, 10, 15, 30, 60, 120, 240, 360, 720, 1440];
+
+/** Round times that leave room for their labels. */
+function timeTicks(start: number, end: number, width: number): number[] {
+  const most = Math.max(2, Math.floor(width / 90));
+  const step = (STEPS_MIN.find((minutes) => (end - start) / (minutes * 60_000) <= most) ?? 2880) * 60_000;
+  const zone = new Date(start).getTimezoneOffset() * 60_000;
+  const ticks = [];
+  for (let time = Math.ceil((start - zone) / step) * step + zone; time <= end; time += step) ticks.push(time);
+  return ticks;
+}

@@ -1,0 +1,3 @@
+export function Approvals() {
+  return <p class="pad">Not built yet.</p>;
+}

@@ -1,0 +1,3 @@
+export function Audit() {
+  return <p class="pad">Not built yet.</p>;
+}

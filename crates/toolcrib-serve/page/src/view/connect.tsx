@@ -1,0 +1,3 @@
+export function Connect() {
+  return <p class="pad">Not built yet.</p>;
+}

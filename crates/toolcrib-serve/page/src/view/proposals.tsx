@@ -1,0 +1,3 @@
+export function Proposals() {
+  return <p class="pad">Not built yet.</p>;
+}

@@ -1,0 +1,3 @@
+export function Rules() {
+  return <p class="pad">Not built yet.</p>;
+}

@@ -1,0 +1,3 @@
+export function Tools() {
+  return <p class="pad">Not built yet.</p>;
+}
