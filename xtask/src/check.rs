@@ -72,7 +72,7 @@ fn scratch(parent: Option<&Path>) -> Result<TempDir, Box<dyn Error>> {
 }
 
 /// Makes Ctrl-C end the program that runs, and not this process, which still has to clean up.
-fn survive_interrupts() -> Result<(), Box<dyn Error>> {
+pub(crate) fn survive_interrupts() -> Result<(), Box<dyn Error>> {
     use tokio::signal::unix::{SignalKind, signal};
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async { signal(SignalKind::interrupt()).map(drop) })?;
@@ -140,7 +140,7 @@ fn left_in(scratch: &Path) -> Result<Vec<String>, Box<dyn Error>> {
     Ok(names)
 }
 
-fn announce(step: &str) {
+pub(crate) fn announce(step: &str) {
     println!("==> {step}");
 }
 

@@ -5,5 +5,6 @@ pub mod bench;
 pub mod check;
 pub mod docs;
 pub mod picture;
+pub mod run;
 mod test_program;
 pub mod tools;

@@ -1,5 +1,6 @@
 //! `cargo xtask CHORE`: `docs` writes the reference, `picture` draws the picture of the README, `bench` compares with
-//! the peers, `tools` installs what the tests need of the machine, `quick` and `test` check the repository.
+//! the peers, `run` shows the page of a
+//! server at work, `tools` installs what the tests need of the machine, `quick` and `test` check the repository.
 
 #![expect(clippy::print_stderr, reason = "a chore talks to whoever runs it")]
 
@@ -12,10 +13,11 @@ fn main() -> ExitCode {
         Some("bench") => xtask::bench::run(),
         // A process that a benchmark starts.
         Some("bare-server") => xtask::bare_server::run(),
+        Some("run") => xtask::run::run(),
         Some("tools") => xtask::tools::install(),
         Some("quick") => xtask::check::quick(),
         Some("test") => xtask::check::all(),
-        _ => Err("usage: cargo xtask docs|picture|bench|tools|quick|test".into()),
+        _ => Err("usage: cargo xtask docs|picture|bench|run|tools|quick|test".into()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -10,6 +10,32 @@ export interface LoggedIn {
 }
 export const loggedIn = signal<LoggedIn | null | undefined>(undefined);
 
+// A browser sends the cookie of a host to all its ports, so another server on this machine could learn it. The second
+// secret stays in the storage of this origin, and every request sends it.
+const STORED = "toolcrib.csrf";
+
+function storedSecret(): string | null {
+  try {
+    return localStorage.getItem(STORED);
+  } catch {
+    return null;
+  }
+}
+
+function storeSecret(secret: string | null): void {
+  try {
+    if (secret === null) localStorage.removeItem(STORED);
+    else localStorage.setItem(STORED, secret);
+  } catch {
+    // Without storage one has to log in again after a reload.
+  }
+}
+
+// Another tab that logs in or out does so for all.
+addEventListener("storage", (event) => {
+  if (event.key === STORED) void findSession().catch(() => undefined);
+});
+
 export class ApiFailure extends Error {
   constructor(
     /** 0 if no answer came. */
@@ -49,7 +75,8 @@ export async function send(
   abort?: AbortSignal,
 ): Promise<Response> {
   const headers: Record<string, string> = { ...extra };
-  if (method !== "GET") headers["x-toolcrib-csrf"] = loggedIn.value?.csrf ?? "";
+  const secret = loggedIn.value?.csrf ?? storedSecret();
+  if (secret !== null) headers["x-toolcrib-csrf"] = secret;
   if (body !== undefined) headers["content-type"] = "application/json";
   let response: Response;
   try {
@@ -79,14 +106,15 @@ async function failureOf(response: Response): Promise<ApiFailure> {
   }
   const code = typeof reply.error === "string" ? reply.error : `status ${response.status}`;
   const message = typeof reply.message === "string" ? reply.message : `The server replied with ${response.status}.`;
-  if (response.status === 401 && loggedIn.value) loggedIn.value = null;
+  if ((response.status === 401 || code === "csrf") && loggedIn.value) loggedIn.value = null;
   return new ApiFailure(response.status, code, message, requestId, reply);
 }
 
 /** Asks the server who is logged in. */
 export async function findSession(): Promise<void> {
   try {
-    loggedIn.value = await get<LoggedIn>("/page/session");
+    const found = await get<Omit<LoggedIn, "csrf"> & { csrf: string | null }>("/page/session");
+    loggedIn.value = found.csrf === null ? null : { ...found, csrf: found.csrf };
   } catch (error) {
     if (error instanceof ApiFailure && error.isUnreachable) throw error;
     loggedIn.value = null;
@@ -94,10 +122,13 @@ export async function findSession(): Promise<void> {
 }
 
 export async function logIn(secret: { token: string } | { link: string }): Promise<void> {
-  loggedIn.value = await post<LoggedIn>("/page/login", secret);
+  const found = await post<LoggedIn>("/page/login", secret);
+  storeSecret(found.csrf);
+  loggedIn.value = found;
 }
 
 export async function logOut(): Promise<void> {
   await post("/page/logout").catch(() => undefined);
+  storeSecret(null);
   loggedIn.value = null;
 }

@@ -13,10 +13,12 @@ import { Key } from "./part/marks.tsx";
 import { Note } from "./part/notes.tsx";
 import { addressOf, go, route, setQuery } from "./router.ts";
 import { switchTheme } from "./theme.ts";
+import { currentWindow, WINDOWS } from "./window.ts";
 import { Approvals } from "./view/approvals.tsx";
 import { Audit } from "./view/audit.tsx";
 import { Connect } from "./view/connect.tsx";
 import { Overview } from "./view/overview.tsx";
+import type { Overview as OverviewData } from "./view/overview/figures.ts";
 import { Proposals } from "./view/proposals.tsx";
 import { Rules } from "./view/rules.tsx";
 import { Sessions } from "./view/sessions.tsx";
@@ -42,21 +44,8 @@ const VIEWS: View[] = [
 /** The drawers that a phone shows; the others are behind "More". */
 const ON_PHONE = ["", "approvals", "tools", "audit"];
 
-export const WINDOWS = { "15m": "Last 15 minutes", "1h": "Last hour", "24h": "Last 24 hours", "7d": "Last 7 days" };
-export type Window = keyof typeof WINDOWS;
-
-/** The window of time that figures are of, from the address. */
-export function currentWindow(): Window {
-  const wanted = route.value.query.get("window");
-  return wanted !== null && wanted in WINDOWS ? (wanted as Window) : "1h";
-}
-
 /** How many questions and proposals wait, for the drawers. */
-interface Waiting {
-  approvals_waiting: number;
-  proposals_waiting: number;
-}
-export const waiting = signal<Waiting>({ approvals_waiting: 0, proposals_waiting: 0 });
+export const waiting = signal({ approvals: 0, proposals: 0 });
 
 export function App() {
   if (loggedIn.value === undefined) return <p class="pad loading">Loading …</p>;
@@ -66,13 +55,13 @@ export function App() {
 function Frame() {
   const [isHelpOpen, setHelpOpen] = useState(false);
   useEffect(() => void follow(), []);
-  const counts = useData<{ strip: Waiting }>(loggedIn.value?.role === "agent" ? null : "/api/overview?window=15m", { live: true, everyMs: 1000 });
+  const counts = useData<OverviewData>(loggedIn.value?.role === "agent" ? null : "/api/overview?window=15m", { live: true, everyMs: 1000 });
   useEffect(() => {
-    if (counts.data) waiting.value = counts.data.strip;
+    if (counts.data) waiting.value = { approvals: counts.data.strip.approvals.waiting, proposals: counts.data.strip.proposals.waiting };
   }, [counts.data]);
   const current = VIEWS.find((view) => view.path === route.value.view);
   useEffect(() => {
-    const count = waiting.value.approvals_waiting + waiting.value.proposals_waiting;
+    const count = waiting.value.approvals + waiting.value.proposals;
     document.title = `${count > 0 ? `(${count}) ` : ""}${current?.name ?? "Not found"} · Toolcrib`;
   });
   const open = (at: number) => () => go(addressOf(VIEWS[at]!.path));
@@ -101,7 +90,7 @@ function Frame() {
 }
 
 function Bar({ current, openHelp }: { current: View | undefined; openHelp: () => void }) {
-  const badge = (path: string) => (path === "approvals" ? waiting.value.approvals_waiting : path === "proposals" ? waiting.value.proposals_waiting : 0);
+  const badge = (path: string) => (path === "approvals" ? waiting.value.approvals : path === "proposals" ? waiting.value.proposals : 0);
   const [isMoreOpen, setMoreOpen] = useState(false);
   useEffect(() => setMoreOpen(false), [route.value.view]);
   return (

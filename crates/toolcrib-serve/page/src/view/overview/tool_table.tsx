@@ -1,0 +1,212 @@
+// One row for each tool, because operators compare rows. Filter and order are in the address. Rows keep their place
+// while one has the focus or the pointer is in the table: then only numbers change.
+import { useMemo, useRef, useState } from "preact/hooks";
+import { KINDS, type ToolRow } from "./figures.ts";
+import { count, figure, oneLine, plain } from "../../format.ts";
+import { useKeys } from "../../keys.ts";
+import { Badge, Key, Mark, type MarkName } from "../../part/marks.tsx";
+import { Empty } from "../../part/notes.tsx";
+import { CallBars, Tier } from "../../part/small_charts.tsx";
+import { Ago } from "../../part/texts.tsx";
+import { addressOf, go, route, setQuery } from "../../router.ts";
+
+const SHOWN: Record<string, { name: string; test: (row: ToolRow) => boolean }> = {
+  all: { name: "All", test: () => true },
+  called: { name: "Called", test: (row) => row.calls + row.refused + row.declined > 0 },
+  regressed: { name: "Regressed", test: (row) => row.health.state === "regression" || row.health.state === "quarantined" },
+  new: { name: "New version", test: (row) => row.is_new_version },
+  off: { name: "Off or quarantined", test: (row) => row.health.state === "disabled" || row.health.state === "quarantined" },
+};
+
+type Value = number | string | null;
+const COLUMNS: { id: string; name: string; value: (row: ToolRow) => Value; isNumber?: boolean; hide?: boolean }[] = [
+  { id: "tool", name: "Tool", value: (row) => row.tool },
+  { id: "kind", name: "Kind", value: (row) => row.kind, hide: true },
+  { id: "tier", name: "Tier", value: (row) => row.tier, hide: true },
+  { id: "version", name: "Version", value: (row) => row.version, hide: true },
+  { id: "calls", name: "Calls", value: (row) => row.calls, isNumber: true },
+  { id: "", name: "", value: () => null },
+  { id: "failed", name: "Err %", value: (row) => row.failed_percent, isNumber: true },
+  { id: "refused", name: "Refused", value: (row) => row.refused, isNumber: true, hide: true },
+  { id: "p50", name: "p50 ms", value: (row) => row.p50_ms, isNumber: true, hide: true },
+  { id: "p95", name: "p95 ms", value: (row) => row.p95_ms, isNumber: true },
+  { id: "p99", name: "p99 ms", value: (row) => row.p99_ms, isNumber: true, hide: true },
+  { id: "health", name: "Health", value: (row) => row.health.state },
+  { id: "error", name: "Last error", value: (row) => row.last_error?.at ?? null },
+];
+
+/** Words begin with a letter to begin from, numbers with the largest. */
+function compare(a: Value, b: Value): number {
+  if (a === null || b === null) return Number(a === null) - Number(b === null);
+  return typeof a === "string" ? a.localeCompare(String(b)) : Number(b) - a;
+}
+
+export function ToolTable({ rows, window }: { rows: ToolRow[]; window: string }) {
+  const { query } = route.value;
+  const filter = query.get("filter") ?? "";
+  const shown = SHOWN[query.get("show") ?? "all"] ?? SHOWN.all!;
+  const sort = query.get("sort") ?? "calls";
+  const isReversed = sort.startsWith("-");
+  const column = COLUMNS.find((it) => it.id === sort.replace(/^-/, "")) ?? COLUMNS[4]!;
+  const [isHeld, setHeld] = useState(false);
+  const order = useRef<string[]>([]);
+
+  const sorted = useMemo(() => {
+    const chosen = rows.filter((row) => shown.test(row) && row.tool.toLowerCase().includes(filter.toLowerCase()));
+    if (isHeld) {
+      const place = new Map(order.current.map((name, at) => [name, at]));
+      return chosen.sort((a, b) => (place.get(a.tool) ?? 1e9) - (place.get(b.tool) ?? 1e9));
+    }
+    const by = chosen.sort((a, b) => compare(column.value(a), column.value(b)) * (isReversed ? -1 : 1) || a.tool.localeCompare(b.tool));
+    order.current = by.map((row) => row.tool);
+    return by;
+  }, [rows, filter, shown, sort, isHeld]);
+
+  const body = useRef<HTMLTableSectionElement>(null);
+  const move = (by: number) => () => {
+    const links = [...(body.current?.querySelectorAll<HTMLAnchorElement>("a.name") ?? [])];
+    const at = links.indexOf(document.activeElement as HTMLAnchorElement);
+    links[Math.max(0, Math.min(links.length - 1, at + by))]?.focus();
+  };
+  useKeys({ j: move(1), k: move(-1) });
+
+  const orderBy = (id: string) => () => setQuery({ sort: sort === id ? `-${id}` : id === "calls" ? "" : id });
+  return (
+    <section class="pane tools wide-table" aria-label="Tools" onPointerEnter={() => setHeld(true)} onPointerLeave={() => setHeld(false)} onFocusIn={() => setHeld(true)} onFocusOut={() => setHeld(false)}>
+      <div class="head">
+        <span class="search">
+          <input data-filter type="search" placeholder="Filter tools" aria-label="Filter tools" value={filter} onInput={(event) => setQuery({ filter: event.currentTarget.value })} />
+          <Key name="/" />
+        </span>
+        <span class="chips">
+          {Object.entries(SHOWN).map(([id, it]) => (
+            <button type="button" class="chip" key={id} aria-pressed={it === shown} onClick={() => setQuery({ show: id === "all" ? "" : id })}>
+              {it.name} <i>{rows.filter(it.test).length}</i>
+            </button>
+          ))}
+        </span>
+        <span class="end not-phone third">
+          <Key name="j" /> <Key name="k" /> move
+          <Key name="Enter" /> open
+        </span>
+      </div>
+      {sorted.length === 0 ? (
+        <div class="pad">
+          <Empty title="No tool matches">
+            <button type="button" class="link" onClick={() => setQuery({ filter: "", show: "" })}>
+              Show all tools
+            </button>
+          </Empty>
+        </div>
+      ) : (
+        <table>
+          <thead>
+            <tr>
+              {COLUMNS.map((it) => (
+                <th key={it.id} class={`${it.isNumber ? "r" : ""} ${it.hide ? "hide" : ""}`} aria-sort={it === column ? (isReversed === Boolean(it.isNumber) ? "ascending" : "descending") : undefined}>
+                  {it.id === "" ? (
+                    window
+                  ) : (
+                    <button type="button" onClick={orderBy(it.id)}>
+                      {it.name}
+                      {it === column && <span aria-hidden="true">{isReversed === Boolean(it.isNumber) ? "▴" : "▾"}</span>}
+                    </button>
+                  )}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody ref={body}>
+            {sorted.map((row) => (
+              <Row key={row.tool} row={row} />
+            ))}
+          </tbody>
+        </table>
+      )}
+    </section>
+  );
+}
+
+const MARKS: Record<ToolRow["health"]["state"], MarkName> = { ok: "fine", regression: "worse", quarantined: "off", disabled: "off" };
+
+/** A row is drawn again only if something in it changed: most tools are not called between two updates. */
+function Row({ row }: { row: ToolRow }) {
+  return useMemo(() => <RowCells row={row} />, [JSON.stringify(row)]);
+}
+
+function RowCells({ row }: { row: ToolRow }) {
+  const to = addressOf("tools", row.tool);
+  const isOff = row.health.state === "disabled" || row.health.state === "quarantined";
+  return (
+    <tr class={isOff ? "idle" : ""} onClick={(event) => (event.target as Element).closest("a") === null && go(to)}>
+      <td>
+        <span class="tool-name">
+          <Mark name={MARKS[row.health.state]} />
+          <a class="name plain mono clip" href={to} title={plain(row.tool)}>
+            {oneLine(row.tool)}
+          </a>
+        </span>
+      </td>
+      <td class="hide">{row.kind === null ? "–" : KINDS[row.kind]}</td>
+      <td class="hide">{row.tier === null ? "–" : <Tier tier={row.tier} />}</td>
+      <td class="hide mono">
+        {row.version?.slice(0, 7) ?? "–"} {row.is_new_version && <span class="brass">new</span>}
+      </td>
+      <td class={row.calls === 0 ? "r zero" : "r"}>{count(row.calls)}</td>
+      <td class="bars">{row.calls + row.failed > 0 && <CallBars calls={row.series.calls} errors={row.series.failed} />}</td>
+      <Figure value={row.failed_percent} isBad={(row.failed_percent ?? 0) >= 5} />
+      <td class={row.refused === 0 ? "r zero hide" : "r hide"}>{count(row.refused)}</td>
+      <Figure value={row.p50_ms} hide />
+      <Figure value={row.p95_ms} />
+      <Figure value={row.p99_ms} hide />
+      <td>
+        <HealthBadge row={row} />
+      </td>
+      <td class="last-error">
+        {row.last_error === null ? (
+          <span class="zero">none</span>
+        ) : (
+          <span class="pair-ends">
+            <a class="plain clip" href={addressOf("audit", row.last_error.call)} title={plain(row.last_error.message)}>
+              {oneLine(row.last_error.code)}
+            </a>
+            <span class="third">
+              <Ago time={row.last_error.at} suffix="" />
+            </span>
+          </span>
+        )}
+      </td>
+    </tr>
+  );
+}
+
+function Figure({ value, isBad = false, hide = false }: { value: number | null; isBad?: boolean; hide?: boolean }) {
+  const tone = isBad ? "red" : value === 0 || value === null ? "zero" : "";
+  return <td class={`r ${tone} ${hide ? "hide" : ""}`}>{value === null ? "–" : figure(value)}</td>;
+}
+
+const MEASURES: Record<string, string> = { mean: "mean", p95: "p95", error_rate: "errors" };
+
+export function HealthBadge({ row }: { row: ToolRow }) {
+  const { state, regression, because } = row.health;
+  if (state === "ok") return <>ok</>;
+  if (state === "disabled") return <Badge tone="off" mark="off">off</Badge>;
+  const why = because.map(plain).join("; ");
+  if (state === "quarantined") {
+    return (
+      <span title={why}>
+        <Badge tone="off" mark="off">
+          quarantined
+        </Badge>
+      </span>
+    );
+  }
+  const what = regression === null ? "worse" : `${MEASURES[regression.measure] ?? regression.measure} ${regression.factor === null ? "from 0" : `${figure(regression.factor)}×`}`;
+  return (
+    <span title={why}>
+      <Badge tone={regression?.severity === "high" ? "bad" : "wait"} mark="worse">
+        {what}
+      </Badge>
+    </span>
+  );
+}

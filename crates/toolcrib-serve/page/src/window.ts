@@ -1,0 +1,11 @@
+// The window of time that figures are of.
+import { route } from "./router.ts";
+
+export const WINDOWS = { "15m": "Last 15 minutes", "1h": "Last hour", "24h": "Last 24 hours", "7d": "Last 7 days" };
+export type TimeWindow = keyof typeof WINDOWS;
+
+/** The window that the address names, or an hour. */
+export function currentWindow(): TimeWindow {
+  const wanted = route.value.query.get("window");
+  return wanted !== null && wanted in WINDOWS ? (wanted as TimeWindow) : "1h";
+}

@@ -1,0 +1,208 @@
+//! `cargo xtask run`: a server in a scratch project, and an agent that makes real calls, so that every view of the page
+//! has something to show. Ctrl-C stops both, and the scratch folder is removed.
+
+#![expect(clippy::print_stdout, reason = "a chore tells what it does")]
+
+use std::error::Error;
+use std::fs;
+use std::io::{BufRead, BufReader, Lines};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use crate::check::{announce, survive_interrupts};
+use crate::tools;
+
+/// How long the agent waits between the calls that it makes until the end.
+const PAUSE: Duration = Duration::from_secs(3);
+
+/// The files of the scratch project.
+const FILES: [(&str, &str); 4] = [
+    ("README.md", "# Weather\n\nPrints the weather of a town.\n"),
+    (
+        "src/main.rs",
+        "mod town;\n\nfn main() {\n    let town = town::from_args();\n    println!(\"{town}: sunny\");\n}\n",
+    ),
+    (
+        "src/town.rs",
+        "/// Returns the town that the user named.\npub fn from_args() -> String {\n    std::env::args().nth(1).unwrap()\n}\n",
+    ),
+    ("docs/plan.md", "- [x] print a line\n- [ ] say it when no town is named\n"),
+];
+
+/// A module that the agent proposes as a tool.
+const MODULE: &str = r#"export const name = "count_words";
+export const description = "Counts the words of a text.";
+export const parameters = {
+  type: "object",
+  properties: { text: { type: "string", description: "The text." } },
+  required: ["text"],
+};
+export const examples = [{ args: { text: "one two three" }, result: { words: 3 } }];
+export async function execute({ text }) {
+  return { words: text.split(/\s+/).filter(Boolean).length };
+}
+"#;
+
+/// One call of the agent: what the reader is told, the tool, and its arguments as words of `toolcrib call`.
+struct AgentCall {
+    about: &'static str,
+    words: &'static [&'static str],
+}
+
+const CALLS: [AgentCall; 9] = [
+    AgentCall { about: "reads a file", words: &["clemini/read_file", "file_path=src/main.rs"] },
+    AgentCall { about: "searches", words: &["clemini/grep", "pattern=town"] },
+    AgentCall { about: "lists files", words: &["clemini/glob", "pattern=**/*.rs"] },
+    AgentCall { about: "runs a command", words: &["clemini/bash", "command=wc -l src/*.rs"] },
+    AgentCall {
+        about: "reads a file that is not there",
+        words: &["clemini/read_file", "file_path=src/wether.rs"],
+    },
+    AgentCall {
+        about: "is refused a file outside",
+        words: &["clemini/read_file", "file_path=/etc/shadow"],
+    },
+    AgentCall {
+        about: "asks to change a file",
+        words: &[
+            "clemini/edit",
+            "file_path=src/town.rs",
+            "old_string=    std::env::args().nth(1).unwrap()",
+            "new_string=    std::env::args().nth(1).unwrap_or_else(|| \"Oslo\".to_owned())",
+        ],
+    },
+    AgentCall {
+        about: "asks to create a file",
+        words: &[
+            "forgekeeper/write_file",
+            "path=docs/towns.md",
+            "content=# Towns\n\n- Oslo\n- Bergen\n",
+        ],
+    },
+    AgentCall {
+        about: "asks to run a command that changes something",
+        words: &[
+            "clemini/bash",
+            "command=mkdir -p target && cp docs/plan.md target/plan.md && rm docs/plan.md",
+        ],
+    },
+];
+
+/// Starts the server and the agent, and waits until a person stops them.
+pub fn run() -> Result<(), Box<dyn Error>> {
+    survive_interrupts()?;
+    let scratch = tempfile::Builder::new().prefix("toolcrib-run-").tempdir()?;
+    write_project(&scratch)?;
+    announce("starting the server in a scratch project");
+    println!("    {}", scratch.path().join("project").display());
+    let mut server = Server::start(&scratch)?;
+    announce("an agent makes calls");
+    for call in &CALLS {
+        println!("    {:<46} {}", call.about, server.call(call.words)?);
+    }
+    let code = format!("code={MODULE}");
+    let proposal =
+        ["plugins/propose_tool", "name=count_words", &code, "reasoning=words are counted by hand"];
+    println!("    {:<46} {}", "proposes a tool", server.call(&proposal)?);
+    println!("\n{}", server.invitation);
+    println!(
+        "The agent goes on reading. Ctrl-C stops the agent and the server, and removes the scratch project."
+    );
+    let mut turn = CALLS[..4].iter().cycle();
+    while server.is_running()? {
+        std::thread::sleep(PAUSE);
+        if let Some(call) = turn.next()
+            && server.is_running()?
+        {
+            server.call(call.words)?;
+        }
+    }
+    server.end()
+}
+
+fn write_project(scratch: &TempDir) -> Result<(), Box<dyn Error>> {
+    for (name, text) in FILES {
+        let path = scratch.path().join("project").join(name);
+        fs::create_dir_all(path.parent().unwrap_or(&path))?;
+        fs::write(path, text)?;
+    }
+    Ok(fs::create_dir_all(scratch.path().join("home"))?)
+}
+
+/// The server that runs.
+struct Server {
+    child: Child,
+    /// What it prints after its start. The pipe stays open, because a server that cannot print would stop.
+    _output: Lines<BufReader<ChildStdout>>,
+    address: String,
+    /// The line with the link that logs in.
+    invitation: String,
+    folder: std::path::PathBuf,
+}
+
+impl Server {
+    fn start(scratch: &TempDir) -> Result<Self, Box<dyn Error>> {
+        let mut command = toolcrib(scratch.path());
+        command.args(["serve", "--login-link", "-c", "log.level=warn"]);
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+        let mut output = BufReader::new(child.stdout.take().ok_or("no stdout")?).lines();
+        let (mut address, mut invitation) = (None, None);
+        while address.is_none() || invitation.is_none() {
+            let Some(line) = output.next() else {
+                return Err("the server did not start: see above".into());
+            };
+            let line = line?;
+            if let Some(it) = line.strip_prefix("Listening on ") {
+                address = Some(it.to_owned());
+            } else if line.starts_with("Open ") {
+                invitation = Some(line);
+            }
+        }
+        let folder = scratch.path().to_owned();
+        let (address, invitation) = (address.unwrap_or_default(), invitation.unwrap_or_default());
+        Ok(Self { child, _output: output, address, invitation, folder })
+    }
+
+    /// Makes a call as the agent. Returns how it went, in a few words.
+    fn call(&self, words: &[&str]) -> Result<&'static str, Box<dyn Error>> {
+        let mut command = toolcrib(&self.folder);
+        command.arg("call").args(words).args(["--server", &self.address, "--token-file"]);
+        command.arg(self.folder.join("state/first_tokens/agent"));
+        let done =
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
+        Ok(match done.code() {
+            Some(0) => "done",
+            Some(4) => "waits for you",
+            _ => "failed or was refused",
+        })
+    }
+
+    fn is_running(&mut self) -> Result<bool, Box<dyn Error>> {
+        Ok(self.child.try_wait()?.is_none())
+    }
+
+    fn end(mut self) -> Result<(), Box<dyn Error>> {
+        let status = self.child.wait()?;
+        println!("The server has stopped, and the scratch project is removed.");
+        match status.code() {
+            Some(0 | 130) | None => Ok(()),
+            Some(code) => Err(format!("the server ended with {code}: see above").into()),
+        }
+    }
+}
+
+/// A command of the built binary, with everything that it keeps below `folder`.
+fn toolcrib(folder: &Path) -> Command {
+    let mut command = Command::new(tools::target_folder().join("debug/toolcrib"));
+    command
+        .current_dir(folder.join("project"))
+        .env("HOME", folder.join("home"))
+        .env("TOOLCRIB_STATE", folder.join("state"))
+        .env("XDG_CONFIG_HOME", folder.join("home/config"))
+        .env_remove("TOOLCRIB_SERVER")
+        .env_remove("TOOLCRIB_TOKEN_FILE");
+    command
+}
