@@ -1,10 +1,10 @@
 # A menu; whatever needs logic is in xtask.
 .PHONY: run quick test lint docs picture bench fmt
 
-run:            ## build toolcrib, then take the tour: two minutes of real calls in a scratch project
+run:            ## build toolcrib, then show its page: a server at work in a scratch project
 	@echo "==> building toolcrib into target/debug; the first time, cargo downloads and builds its dependencies (about five minutes)"
-	@cargo build --bin toolcrib
-	@cargo run --quiet --bin toolcrib -- tour
+	@cargo build --bin toolcrib --bin xtask
+	@cargo run --quiet -p xtask -- run
 
 quick:          ## format, lints and every test that starts no process: half a minute after a build
 	@echo "==> building the chores (xtask)"

@@ -10,8 +10,9 @@ use std::process::{Command, Stdio};
 use crate::docs::root;
 
 /// Programs, each with the package of Debian's that has it.
-const NEEDED: [(&str, &str); 7] = [
+const NEEDED: [(&str, &str); 8] = [
     ("bwrap", "bubblewrap"),
+    ("chromium", "chromium"),
     ("git", "git"),
     ("node", "nodejs"),
     ("npm", "npm"),
@@ -46,7 +47,7 @@ pub fn plan() -> Vec<String> {
         format!("installs with apt-get, because they are missing: {}", missing.join(", "))
     };
     let python = PYTHON_PACKAGES.iter().map(PythonPackage::plan);
-    let npm = [NPM_CLIENTS.plan("1 GB"), NPM_MOUNTED.plan("230 MB")];
+    let npm = [NPM_CLIENTS.plan("1 GB"), NPM_MOUNTED.plan("230 MB"), NPM_PAGE.plan("80 MB")];
     [packages, RIPGREP.plan()].into_iter().chain(python).chain(npm).collect()
 }
 
@@ -74,7 +75,8 @@ pub fn install() -> Result<(), Box<dyn Error>> {
         package.install()?;
     }
     NPM_CLIENTS.install()?;
-    NPM_MOUNTED.install()
+    NPM_MOUNTED.install()?;
+    NPM_PAGE.install()
 }
 
 /// A package of Python that tests use.
@@ -155,6 +157,14 @@ const NPM_CLIENTS: NpmPackages = NpmPackages {
     what_for: "test the MCP server",
 };
 
+/// What builds the page, and what drives the browser that it is tested in.
+const NPM_PAGE: NpmPackages = NpmPackages {
+    name: "npm_page",
+    manifest: include_str!("../../crates/toolcrib-serve/page/package.json"),
+    lock: include_str!("../../crates/toolcrib-serve/page/package-lock.json"),
+    what_for: "build and test the page",
+};
+
 /// Servers of MCP that the tests and the benchmark mount.
 pub const NPM_MOUNTED: NpmPackages = NpmPackages {
     name: "npm_mounted",
@@ -191,7 +201,8 @@ impl NpmPackages {
 
     fn names(&self) -> Vec<String> {
         let manifest: serde_json::Value = serde_json::from_str(self.manifest).unwrap_or_default();
-        let packages = manifest["dependencies"].as_object().into_iter().flatten();
+        let packages = ["dependencies", "devDependencies"].map(|kind| manifest[kind].as_object());
+        let packages = packages.into_iter().flatten().flatten();
         packages
             .map(|(name, version)| format!("{name} {}", version.as_str().unwrap_or_default()))
             .collect()

@@ -1,0 +1,66 @@
+//! The bundle that is committed, and the sources that it is made of.
+
+use std::path::{Path, PathBuf};
+
+use crate::browser::{node, packages};
+use crate::scratch::Scratch;
+
+fn page_folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../toolcrib-serve/page")
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let (entry, name) = entry.map(|it| (it.path(), it.file_name())).unwrap();
+        if name == "node_modules" {
+            continue;
+        } else if entry.is_dir() {
+            copy(&entry, &to.join(name));
+        } else {
+            std::fs::copy(&entry, to.join(name)).unwrap();
+        }
+    }
+}
+
+/// Copies the sources of the page to where their packages are found.
+fn copied(scratch: &Scratch) -> PathBuf {
+    let folder = scratch.path("page");
+    copy(&page_folder(), &folder);
+    std::os::unix::fs::symlink(packages().join("node_modules"), folder.join("node_modules"))
+        .unwrap();
+    folder
+}
+
+#[track_caller]
+fn run(scratch: &Scratch, folder: &Path, words: &[&str]) -> (bool, String) {
+    let output = node(scratch).current_dir(folder).args(words).output().unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8_lossy(&said).into_owned())
+}
+
+#[test]
+fn the_bundle_is_what_the_sources_give() {
+    let scratch = Scratch::new();
+    let folder = copied(&scratch);
+    let (is_current, said) = run(&scratch, &folder, &["build.mjs", "--check"]);
+    assert!(is_current, "{said}");
+    // The control: a source that has changed is noticed.
+    let source = folder.join("src/format.ts");
+    let text = std::fs::read_to_string(&source).unwrap();
+    std::fs::write(&source, text.replace("\"en-US\"", "\"en-GB\"")).unwrap();
+    let (is_current, said) = run(&scratch, &folder, &["build.mjs", "--check"]);
+    assert!(!is_current && said.contains("npm run build"), "{said}");
+}
+
+#[test]
+fn the_sources_have_no_type_errors() {
+    let scratch = Scratch::new();
+    let folder = copied(&scratch);
+    let (is_good, said) = run(&scratch, &folder, &["node_modules/typescript/bin/tsc", "--noEmit"]);
+    assert!(is_good, "{said}");
+    std::fs::write(folder.join("src/wrong.ts"), "export const wrong: number = \"text\";\n")
+        .unwrap();
+    let (is_good, said) = run(&scratch, &folder, &["node_modules/typescript/bin/tsc", "--noEmit"]);
+    assert!(!is_good && said.contains("src/wrong.ts"), "{said}");
+}

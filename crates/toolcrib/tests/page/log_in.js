@@ -1,0 +1,28 @@
+main(async () => {
+  const page = await openPage();
+  await page.goto(`${PAGE_URL}/audit`);
+  await page.getByLabel("Token").fill("tcb_wrong");
+  await page.getByRole("button", { name: "Log in" }).click();
+  await page.getByText("You are not logged in.").waitFor();
+  check((await violations(page)).length === 0, (await violations(page)).join("\n"));
+
+  await page.getByLabel("Token").fill(ADMIN_TOKEN);
+  await page.getByRole("button", { name: "Log in" }).click();
+  await page.getByRole("link", { name: "Audit" }).waitFor();
+  check(new URL(page.url()).pathname === "/audit", `the view that was asked for: ${page.url()}`);
+  check((await page.getByRole("link", { name: "Audit" }).getAttribute("aria-current")) === "page", "the drawer is marked");
+
+  // The cookie cannot be read by a script, and a reload keeps the session.
+  check(!(await page.evaluate(() => document.cookie)).includes("toolcrib"), "the cookie is hidden");
+  await page.reload();
+  await page.getByRole("navigation", { name: "Views" }).waitFor();
+
+  // A second tab has the same session, and ends with it.
+  const second = await page.context().newPage();
+  await second.goto(PAGE_URL);
+  await second.getByRole("navigation", { name: "Views" }).waitFor();
+  await page.getByRole("button", { name: "Log out" }).click();
+  await page.getByLabel("Token").waitFor();
+  await second.getByLabel("Token").waitFor();
+  return [page];
+});
