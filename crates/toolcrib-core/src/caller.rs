@@ -20,11 +20,14 @@ pub struct Caller {
 /// What the name of a principal begins with that an authorization server vouches for. The name of a token has no `:`.
 const OAUTH_PREFIX: &str = "oauth:";
 
+/// What the name of a principal begins with who logged in to the page with the link that a server printed.
+const PAGE_PREFIX: &str = "page:";
+
 /// Someone with a name and a role: the owner of a token, whoever an authorization server vouches for, or the user of this
 /// machine.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Principal {
-    /// The name of the token, or of the user, or `oauth:SERVER#NAME`.
+    /// The name of the token, or of the user, or `oauth:SERVER#NAME`, or `page:user-UID`.
     pub name: String,
     /// What the principal may do.
     pub role: Role,
@@ -81,6 +84,17 @@ impl Principal {
     /// Whether a name is one that an authorization server vouches for.
     pub fn is_oauth_name(name: &str) -> bool {
         name.starts_with(OAUTH_PREFIX)
+    }
+
+    /// Returns the user who started a server, at its page. The user of a terminal has another name, so that the page can
+    /// answer questions about the calls of agents that this user started, and none about its own.
+    pub fn of_page(user: u32) -> Self {
+        Self { name: format!("{PAGE_PREFIX}user-{user}"), role: Role::Admin }
+    }
+
+    /// Whether a name is one of [`Principal::of_page`].
+    pub fn is_page_name(name: &str) -> bool {
+        name.starts_with(PAGE_PREFIX)
     }
 
     /// Whether this principal may answer questions about calls of `asker`. Nobody answers for their own name, whatever

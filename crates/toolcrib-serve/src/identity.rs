@@ -1,19 +1,21 @@
-//! Who makes a request: the owner of its bearer token.
+//! Who makes a request: the owner of its bearer token, or of the session whose cookie it has.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::http::header::{AUTHORIZATION, USER_AGENT, WWW_AUTHENTICATE};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::Response;
-use tokio::time::sleep;
-use toolcrib_core::caller::{Caller, Door, Principal, Role};
+use toolcrib_core::caller::{Caller, Door, Role};
 use toolcrib_core::escape::is_deceptive;
-use toolcrib_ledger::{TokenFile, TokenHash};
+use toolcrib_ledger::TokenHash;
 
 use crate::config::RequestRate;
 use crate::oauth::{AccessDenial, AccessGrant, ResourceServer, TokenFault};
-use crate::reply::{ApiError, NeededRoles};
+use crate::page_session::{PageDoor, PageSession, PresentedCookie};
+use crate::presented_token::{OtherRole, PresentedToken, TokenBook, TokenKind, TokenOwner};
+use crate::reply::ApiError;
 use crate::token_bucket::TokenBucket;
 
 /// How long a token of ours may be. Longer ones are not hashed.
@@ -22,114 +24,29 @@ const LONGEST_TOKEN: usize = 512;
 /// How much is kept of what a client calls itself.
 const LONGEST_CLIENT: usize = 128;
 
+/// What the page is called as a client.
+const PAGE_CLIENT: &str = "page";
+
+/// The header with the second secret of a session. No page of another origin can send it.
+pub(crate) const CSRF_HEADER: HeaderName = HeaderName::from_static("x-toolcrib-csrf");
+
 /// When a client may try again whose token could not be verified.
 const KEY_RETRY_TIME: Duration = Duration::from_secs(10);
-
-/// The tokens that the server accepts.
-pub trait TokenBook: Send + Sync {
-    /// Returns the owner of a token, if there is one. The time it takes says nothing about how much of a wrong token
-    /// is right.
-    fn find(&self, presented: &TokenHash) -> Option<Principal>;
-
-    /// Whether a token still counts. If that cannot be found out, it does.
-    fn is_current(&self, token: &TokenHash) -> bool;
-
-    /// Whether a principal was revoked for whom an authorization server vouches. `None` if that cannot be found out.
-    fn is_revoked(&self, principal: &Principal) -> Option<bool>;
-}
-
-impl TokenBook for TokenFile {
-    fn find(&self, presented: &TokenHash) -> Option<Principal> {
-        self.find(presented)
-    }
-
-    fn is_current(&self, token: &TokenHash) -> bool {
-        self.is_current(token).unwrap_or(true)
-    }
-
-    fn is_revoked(&self, principal: &Principal) -> Option<bool> {
-        self.is_active(principal).ok().map(|is_active| !is_active)
-    }
-}
-
-/// How often the server looks whether the token of a request that runs still counts.
-const TOKEN_INTERVAL: Duration = Duration::from_millis(500);
-
-/// The token of a request, for what outlasts its check.
-#[derive(Clone)]
-pub(crate) struct PresentedToken {
-    tokens: Arc<dyn TokenBook>,
-    kind: TokenKind,
-}
-
-#[derive(Clone)]
-enum TokenKind {
-    /// One that the operator made.
-    Own(TokenHash),
-    /// One of an authorization server.
-    Access { issuer: Arc<ResourceServer>, owner: Principal, expires_at: i64 },
-}
-
-impl PresentedToken {
-    /// Waits until the token was revoked or rotated. A call that has begun goes on when its token expires, because its
-    /// client can only send a new token with its next request.
-    async fn wait_for_revocation(&self) {
-        self.wait_while(|| !self.is_revoked()).await;
-    }
-
-    /// Waits until the token counts no more: it was revoked or rotated, or has expired. For replies without an end.
-    pub(crate) async fn wait_for_end(&self) {
-        self.wait_while(|| !self.is_revoked() && !self.has_expired()).await;
-    }
-
-    async fn wait_while(&self, is_good: impl Fn() -> bool) {
-        // The token was good a moment ago, and most requests are short.
-        sleep(TOKEN_INTERVAL).await;
-        while is_good() {
-            sleep(TOKEN_INTERVAL).await;
-        }
-    }
-
-    fn is_revoked(&self) -> bool {
-        match &self.kind {
-            TokenKind::Own(hash) => !self.tokens.is_current(hash),
-            TokenKind::Access { owner, .. } => self.tokens.is_revoked(owner) == Some(true),
-        }
-    }
-
-    fn has_expired(&self) -> bool {
-        match &self.kind {
-            TokenKind::Own(_) => false,
-            TokenKind::Access { issuer, expires_at, .. } => issuer.has_expired(*expires_at),
-        }
-    }
-
-    /// Adds to a refusal which scope would have been enough, if the token has scopes.
-    pub(crate) fn explain_refusal(&self, response: &mut Response) {
-        let needed = response.extensions().get::<NeededRoles>().copied();
-        if let (TokenKind::Access { issuer, .. }, Some(NeededRoles(roles))) = (&self.kind, needed) {
-            let challenge = issuer.scope_challenge(roles);
-            response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
-        }
-    }
-}
-
-/// Another role that the owner of a token has. It is taken where the first one is not enough, so that a client that was
-/// given two scopes can use both.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct OtherRole(pub(crate) Role);
 
 /// Who makes a request.
 pub(crate) struct Identified {
     pub(crate) caller: Caller,
     pub(crate) other_role: Option<OtherRole>,
     pub(crate) token: PresentedToken,
+    /// The session of the page that the request is one of.
+    pub(crate) session: Option<Arc<PageSession>>,
 }
 
 /// Finds out who makes a request.
 pub(crate) struct Identifier {
     tokens: Arc<dyn TokenBook>,
     issuer: Option<Arc<ResourceServer>>,
+    page: Arc<PageDoor>,
     wrong_tokens: Mutex<TokenBucket>,
 }
 
@@ -137,15 +54,45 @@ impl Identifier {
     pub(crate) fn new(
         tokens: Arc<dyn TokenBook>,
         issuer: Option<Arc<ResourceServer>>,
+        page: Arc<PageDoor>,
         wrong_tokens: RequestRate,
     ) -> Self {
         let bucket = TokenBucket::full(wrong_tokens, Instant::now());
-        Self { tokens, issuer, wrong_tokens: Mutex::new(bucket) }
+        Self { tokens, issuer, page, wrong_tokens: Mutex::new(bucket) }
     }
 
-    /// Returns who makes a request, or the error for one without a good token.
-    pub(crate) async fn identify(&self, headers: &HeaderMap) -> Result<Identified, ApiError> {
+    /// Returns who makes a request, or the error for one without a good token or session.
+    pub(crate) async fn identify(&self, request: &Parts) -> Result<Identified, ApiError> {
+        let headers = &request.headers;
+        if !headers.contains_key(AUTHORIZATION) && takes_cookie(request.uri.path()) {
+            match self.page.cookie.presented(headers) {
+                PresentedCookie::Absent => {}
+                PresentedCookie::Once(id) => return self.identify_session(request, id),
+                PresentedCookie::Repeated => {
+                    let words = "the cookie of the page is there more than once; delete the cookies of this host, and log in again";
+                    return Err(self.unauthorized(words, None));
+                }
+            }
+        }
         let token = presented_token(headers).map_err(|words| self.unauthorized(words, None))?;
+        let TokenOwner { principal, other_role, token } = self.owner_of(token).await?;
+        let caller = Caller { principal, door: Door::Http, client: client_name(headers) };
+        Ok(Identified { caller, other_role, token, session: None })
+    }
+
+    /// Returns who makes a request with the cookie of a session, if only a page of this server can have made it.
+    fn identify_session(&self, request: &Parts, id: &str) -> Result<Identified, ApiError> {
+        let session = self.page.sessions.find(id).ok_or_else(|| {
+            self.unauthorized("the session of the page has ended; log in again", None)
+        })?;
+        check_sender(request, &session)?;
+        let TokenOwner { principal, other_role, token } = session.owner.clone();
+        let caller = Caller { principal, door: Door::Http, client: Some(PAGE_CLIENT.to_owned()) };
+        Ok(Identified { caller, other_role, token, session: Some(session) })
+    }
+
+    /// Returns the owner of a token.
+    pub(crate) async fn owner_of(&self, token: &str) -> Result<TokenOwner, ApiError> {
         // The token is compared even while wrong ones are refused, so that guesses of others never shut out who has
         // a good one.
         let hash = Some(token).filter(|it| it.len() <= LONGEST_TOKEN).map(TokenHash::of);
@@ -158,11 +105,21 @@ impl Identifier {
                 let (issuer, owner) = (Arc::clone(issuer), principal.clone());
                 (principal, other_role, TokenKind::Access { issuer, owner, expires_at })
             }
-            (None, _) => return Err(self.wrong_token(TokenFault::Unknown)),
+            (None, _) => {
+                let fault = TokenFault::Unknown;
+                return Err(self.wrong_token(fault.words(), Some(fault)));
+            }
         };
-        let caller = Caller { principal, door: Door::Http, client: client_name(headers) };
-        let token = PresentedToken { tokens: Arc::clone(&self.tokens), kind };
-        Ok(Identified { caller, other_role: other_role.map(OtherRole), token })
+        let token = PresentedToken { tokens: Arc::clone(&self.tokens), kind, session: None };
+        Ok(TokenOwner { principal, other_role: other_role.map(OtherRole), token })
+    }
+
+    /// Returns whom the printed link logs in. It then counts no more.
+    pub(crate) fn owner_of_link(&self, code: &str) -> Result<TokenOwner, ApiError> {
+        self.page.sessions.redeem_link(code, &self.tokens).ok_or_else(|| {
+            let words = "this link was used or is too old, or is not the one that the server printed; log in with a token, or start the server again";
+            self.wrong_token(words, None)
+        })
     }
 
     /// Answers a request for what clients must know before they have a token. Returns `None` for any other path.
@@ -173,10 +130,15 @@ impl Identifier {
     /// Waits until a token counts no more. Returns the error for what was asked with it.
     pub(crate) async fn end_of(&self, token: &PresentedToken) -> ApiError {
         token.wait_for_revocation().await;
-        self.unauthorized(
-            "this token was revoked or rotated meanwhile; what was asked with it is cancelled",
-            None,
-        )
+        let words = match token.session {
+            None => {
+                "this token was revoked or rotated meanwhile; what was asked with it is cancelled"
+            }
+            Some(_) => {
+                "this session or its token was ended meanwhile; what was asked in it is cancelled"
+            }
+        };
+        self.unauthorized(words, None)
     }
 
     async fn verify(&self, issuer: &ResourceServer, token: &str) -> Result<AccessGrant, ApiError> {
@@ -200,16 +162,16 @@ impl Identifier {
             }
         };
         if fault.may_be_a_guess() {
-            Err(self.wrong_token(fault))
+            Err(self.wrong_token(fault.words(), Some(fault)))
         } else {
             Err(self.unauthorized(fault.words(), Some(fault)))
         }
     }
 
-    fn wrong_token(&self, fault: TokenFault) -> ApiError {
+    fn wrong_token(&self, words: &str, fault: Option<TokenFault>) -> ApiError {
         let mut bucket = self.wrong_tokens.lock().unwrap_or_else(PoisonError::into_inner);
         match bucket.take(Instant::now()) {
-            Ok(()) => self.unauthorized(fault.words(), Some(fault)),
+            Ok(()) => self.unauthorized(words, fault),
             Err(wait) => {
                 let message =
                     "too many wrong tokens; wait, then use a token that the operator made";
@@ -229,6 +191,33 @@ impl Identifier {
         ApiError::new(StatusCode::UNAUTHORIZED, "unauthorized", message)
             .header(WWW_AUTHENTICATE, challenge)
             .closing()
+    }
+}
+
+/// Whether requests for a path can be made with a session of the page. A client of MCP has a token.
+fn takes_cookie(path: &str) -> bool {
+    path.starts_with("/api/") || path.starts_with("/page/") || path == "/metrics"
+}
+
+/// Refuses a request that another page, or a program that only knows the cookie, can have made. `Origin` was checked
+/// before.
+fn check_sender(request: &Parts, session: &PageSession) -> Result<(), ApiError> {
+    let refuse = |message: &str| Err(ApiError::new(StatusCode::FORBIDDEN, "csrf", message));
+    let headers = &request.headers;
+    if headers.get_all("sec-fetch-site").iter().any(|value| value != "same-origin") {
+        return refuse(
+            "the cookie of the page counts only for requests that the page makes; open `/` and use the page",
+        );
+    }
+    if request.method == Method::GET || request.method == Method::HEAD {
+        return Ok(());
+    }
+    let mut values = headers.get_all(CSRF_HEADER).iter();
+    match (values.next().and_then(|value| value.to_str().ok()), values.next()) {
+        (Some(presented), None) if session.has_csrf(presented) => Ok(()),
+        _ => refuse(
+            "`X-Toolcrib-Csrf` is missing or is not that of this session; send the `csrf` that the login returned, or log in again",
+        ),
     }
 }
 

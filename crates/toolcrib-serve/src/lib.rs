@@ -16,12 +16,16 @@ mod listener;
 mod mcp;
 mod oauth;
 mod observation;
+mod page;
+mod page_session;
 mod pipeline;
 mod plugin_views;
+mod presented_token;
 mod query;
 mod reply;
 mod request_check;
 mod server;
+mod session_life;
 mod tls;
 mod token_bucket;
 mod viewer;
@@ -39,7 +43,6 @@ pub use body::JsonBody;
 pub use config::{ConnectionBounds, ListenAddress, RequestBounds, RequestRate, ServerConfig};
 pub use health::{FindLoss, Readiness};
 pub use http_client::{ExchangeError, TargetError};
-pub use identity::TokenBook;
 pub use listener::{BindError, BindErrorKind};
 pub use mcp::{
     ApproverSource, ClientTrust, McpConfig, McpServer, StdioEnd, ToolListing, TrustedAnswers,
@@ -49,8 +52,10 @@ pub use oauth::{
     KeyLoadError, KeySetError, OAuthConfig, OAuthConfigError, PublishedKeys, ResourceServer,
 };
 pub use observation::{EndpointError, ObservedRecorder, Observer, OtlpEndpoint, SpanExporter};
+pub use page_session::PageSessions;
 pub use pipeline::Served;
 pub use plugin_views::{PendingFields, PluginFields, ProposalFields, ReviewFields};
+pub use presented_token::TokenBook;
 pub use reply::{ApiError, RequestId};
 pub use server::{Server, ServerEnd};
 pub use tls::{Notice, TlsErrorKind, TlsFiles, TrustError, TrustedRoots, client_config};

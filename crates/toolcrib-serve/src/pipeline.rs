@@ -11,7 +11,8 @@ use std::time::Instant;
 
 use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
-use axum::http::header::{AUTHORIZATION, CONNECTION, TRANSFER_ENCODING};
+use axum::http::header::{AUTHORIZATION, CONNECTION, COOKIE, TRANSFER_ENCODING};
+use axum::http::request::Parts;
 use axum::http::{HeaderValue, Request, StatusCode};
 use axum::response::{IntoResponse, Response};
 use hyper::body::{Frame, Incoming, SizeHint};
@@ -22,13 +23,19 @@ use crate::activity::RequestMark;
 use crate::body::{bounded, check_announced_length};
 use crate::config::{ListenAddress, RequestBounds, ServerConfig};
 use crate::health::{self, Readiness};
-use crate::identity::{Identified, Identifier, PresentedToken, TokenBook};
+use crate::identity::{Identified, Identifier};
 use crate::limits::{Admission, Admitted};
 use crate::oauth::ResourceServer;
 use crate::observation::{GaugeHold, Observer, RequestWatch};
+use crate::page;
+use crate::page_session::{PageDoor, PageSessions, SessionCookie};
+use crate::presented_token::{PresentedToken, TokenBook};
 use crate::reply::{ApiError, add_common_headers, with_error_form};
 use crate::request_check::{BodyPresence, RequestCheck, is_plain_path};
 use crate::viewer;
+
+/// How many bytes the body of a login may have. An access token can be as long as a head.
+const LOGIN_BYTES: usize = 64 << 10;
 
 /// What a server serves.
 pub struct Served {
@@ -38,6 +45,8 @@ pub struct Served {
     pub tokens: Arc<dyn TokenBook>,
     /// Accepts the tokens of an authorization server too.
     pub oauth: Option<Arc<ResourceServer>>,
+    /// Who is logged in to the page.
+    pub sessions: Arc<PageSessions>,
     /// Whether calls are taken, for `/readyz`.
     pub readiness: Readiness,
     /// Sees every request and connection.
@@ -49,6 +58,7 @@ pub(crate) struct Pipeline {
     check: RequestCheck,
     readiness: Readiness,
     identifier: Identifier,
+    page: Arc<PageDoor>,
     admission: Arc<Admission>,
     bounds: RequestBounds,
     observer: Observer,
@@ -58,12 +68,16 @@ pub(crate) struct Pipeline {
 impl Pipeline {
     /// Puts the stages together. `address` has the real port.
     pub(crate) fn new(config: &ServerConfig, address: &ListenAddress, served: Served) -> Self {
-        let Served { routes, tokens, oauth, readiness, observer } = served;
+        let Served { routes, tokens, oauth, sessions, readiness, observer } = served;
         let bounds = config.requests.clone();
+        let cookie = SessionCookie::new(address, config.scheme());
+        let page = Arc::new(PageDoor { sessions, cookie });
+        let routes = routes.merge(page::page_routes(Arc::clone(&page)));
         Self {
             check: RequestCheck::new(address, config.scheme(), &config.host_names),
             readiness,
-            identifier: Identifier::new(tokens, oauth, bounds.wrong_tokens),
+            identifier: Identifier::new(tokens, oauth, Arc::clone(&page), bounds.wrong_tokens),
+            page,
             admission: Arc::new(Admission::new(bounds.clone())),
             bounds,
             observer,
@@ -118,31 +132,19 @@ impl Pipeline {
         let presence =
             if incoming.is_end_stream() { BodyPresence::Absent } else { BodyPresence::Present };
         self.check.check(&parts, presence)?;
-        if let Some(response) = health::answer(&parts.method, parts.uri.path(), &self.readiness) {
-            watch.found_fixed_route(parts.uri.path());
-            return Ok((response, None));
-        }
-        if let Some(response) = viewer::answer(&parts.method, parts.uri.path()) {
-            watch.found_fixed_route(parts.uri.path());
-            return Ok((response, None));
-        }
-        if let Some(response) = self.identifier.answer(&parts.method, parts.uri.path()) {
-            watch.found_fixed_route(parts.uri.path());
+        if let Some(response) = self.answer_anybody(&parts, watch) {
             return Ok((response, None));
         }
         self.readiness.check_loss()?;
-        let Identified { caller, other_role, token } =
-            match self.identifier.identify(&parts.headers).await {
-                Ok(found) => found,
-                Err(err) => {
-                    // The tokens may be gone with everything else, and then no token is wrong.
-                    self.readiness.refuse_at_loss()?;
-                    return Err(err);
-                }
-            };
+        if parts.uri.path() == page::LOGIN_PATH {
+            return Ok((self.log_in(parts, incoming, watch).await?, None));
+        }
+        let identified = self.unless_lost(self.identifier.identify(&parts).await)?;
+        let Identified { caller, other_role, token, session } = identified;
         watch.found_principal(&caller.principal);
-        // No handler needs the token, so none can pass it on.
+        // No handler needs the token or the cookie, so none can pass it on.
         parts.headers.remove(AUTHORIZATION);
+        parts.headers.remove(COOKIE);
         let admitted = self.admission.admit(&caller.principal, Instant::now())?;
         if !is_plain_path(parts.uri.path()) {
             return Err(ApiError::not_found());
@@ -154,6 +156,9 @@ impl Pipeline {
         parts.extensions.insert(token.clone());
         if let Some(role) = other_role {
             parts.extensions.insert(role);
+        }
+        if let Some(session) = session {
+            parts.extensions.insert(session);
         }
         parts.extensions.insert(watch.id().clone());
         parts.extensions.insert(watch.findings());
@@ -175,6 +180,46 @@ impl Pipeline {
             None => with_error_form(response).await,
         };
         Ok((response, Some((admitted, token))))
+    }
+
+    /// Answers a request that needs no token.
+    fn answer_anybody(&self, request: &Parts, watch: &RequestWatch) -> Option<Response> {
+        let (method, path) = (&request.method, request.uri.path());
+        if let Some((route, response)) = page::answer(request) {
+            watch.found_route(route);
+            return Some(response);
+        }
+        let response = health::answer(method, path, &self.readiness)
+            .or_else(|| viewer::answer(method, path))
+            .or_else(|| self.identifier.answer(method, path))?;
+        watch.found_fixed_route(path);
+        Some(response)
+    }
+
+    /// Begins a session of the page.
+    async fn log_in(
+        &self,
+        request: Parts,
+        incoming: Incoming,
+        watch: &RequestWatch,
+    ) -> Result<Response, ApiError> {
+        watch.found_route(page::LOGIN_PATH);
+        let body_bytes = self.bounds.body_bytes.min(LOGIN_BYTES);
+        check_announced_length(&request.headers, body_bytes)?;
+        let (body, _) = bounded(incoming, &RequestBounds { body_bytes, ..self.bounds.clone() });
+        let owner = page::log_in(&self.identifier, Request::from_parts(request, body)).await;
+        let owner = self.unless_lost(owner)?;
+        watch.found_principal(&owner.principal);
+        let _admitted = self.admission.admit(&owner.principal, Instant::now())?;
+        page::begin_session(&self.page, owner)
+    }
+
+    /// Returns what was found out about a token. The tokens may be gone with everything else, and then none is wrong.
+    fn unless_lost<T>(&self, found: Result<T, ApiError>) -> Result<T, ApiError> {
+        if found.is_err() {
+            self.readiness.refuse_at_loss()?;
+        }
+        found
     }
 
     fn too_long(&self) -> ApiError {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::header::{
-    ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS,
+    ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, ETAG, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -222,7 +222,9 @@ pub(crate) fn add_common_headers(headers: &mut HeaderMap, id: &RequestId) {
     if let Some(id) = id.to_header() {
         headers.insert(REQUEST_ID, id);
     }
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    // A file with a tag may be kept by clients that ask each time whether it has changed.
+    let caching = if headers.contains_key(ETAG) { "no-cache" } else { "no-store" };
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static(caching));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
 }
 

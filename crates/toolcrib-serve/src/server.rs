@@ -65,6 +65,18 @@ impl Server {
         self.address.url(self.config.scheme())
     }
 
+    /// Returns the address at which a browser opens the page. A browser cannot open a Unix socket.
+    pub fn page_url(&self) -> Option<String> {
+        let ListenAddress::Tcp(address) = &self.address else { return None };
+        // A certificate is for a name, and no client connects to the address that stands for all of them.
+        let host = match self.config.host_names.first() {
+            Some(name) if self.tls.is_some() => name.clone(),
+            _ if address.ip().is_unspecified() => format!("localhost:{}", address.port()),
+            _ => address.to_string(),
+        };
+        Some(format!("{}://{host}", self.config.scheme().as_str()))
+    }
+
     /// Serves until `stop` is ready. Then the server takes no more connections, closes those without a request, and
     /// waits a bounded time for those with one.
     pub async fn run(self, served: Served, stop: impl Future<Output = ()>) -> ServerEnd {

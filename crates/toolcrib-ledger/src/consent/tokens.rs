@@ -199,9 +199,12 @@ impl TokenFile {
     }
 
     /// Whether there is a token of this principal that was not revoked. If an authorization server vouches for the
-    /// principal, only an operator revokes it here.
+    /// principal, only an operator revokes it here. The user at the page has no token that could be revoked.
     pub fn is_active(&self, principal: &Principal) -> io::Result<bool> {
         let name = &principal.name;
+        if Principal::is_page_name(name) {
+            return Ok(true);
+        }
         self.with_known(|known| match &known.revoked {
             Some(revoked) if Principal::is_oauth_name(name) => !revoked.contains(name),
             _ => known.owners.values().any(|it| it == principal),
@@ -395,6 +398,20 @@ mod tests {
         let path = folder.path().join("state/tokens.json");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
         assert!(!is_active(&eve));
+    }
+
+    #[test]
+    fn the_user_at_the_page_needs_no_token_and_nobody_gets_the_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateFolder::open(&folder.path().join("state")).unwrap();
+        let tokens = TokenFile::new(&state);
+        let user = Principal::of_page(1000);
+        assert!(tokens.is_active(&user).unwrap());
+        assert!(
+            !tokens.is_active(&Principal { name: "user-1000".to_owned(), ..user.clone() }).unwrap()
+        );
+        let taken = tokens.add(&user.name, Role::Admin, Timestamp::UNIX_EPOCH).unwrap_err();
+        assert_eq!(taken.kind, TokenErrorKind::BadName);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use axum::http::{Extensions, StatusCode};
 use toolcrib_core::{Caller, Principal, Role};
 
-use crate::identity::OtherRole;
+use crate::presented_token::OtherRole;
 use crate::reply::ApiError;
 
 /// What a request wants to do.

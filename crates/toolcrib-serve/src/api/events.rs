@@ -26,7 +26,7 @@ use super::event_feed::RecordedEvent;
 use super::fields::QueryFields;
 use super::operation::Operation;
 use super::stream_body::stream_body;
-use crate::identity::PresentedToken;
+use crate::presented_token::PresentedToken;
 use crate::reply::ApiError;
 
 /// How often the health of the server is told. It also shows that the connection is alive.

@@ -24,7 +24,7 @@ use super::stream_body::{BodyWriter, stream_body, stream_pieces};
 const NDJSON: &str = "application/x-ndjson";
 
 const CSV: &str = "text/csv";
-use crate::identity::PresentedToken;
+use crate::presented_token::PresentedToken;
 
 /// How many of the newest lines are returned, unless it is said.
 const USUAL_LINES: u64 = 20;

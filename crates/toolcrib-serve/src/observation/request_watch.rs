@@ -112,6 +112,11 @@ impl RequestWatch {
         }
     }
 
+    /// Notes the name of a path that is answered before there is a router.
+    pub(crate) fn found_route(&self, route: &'static str) {
+        self.found.found_route(route);
+    }
+
     /// Counts the request as being answered until the returned value is dropped.
     pub(crate) fn in_flight(&self) -> GaugeHold {
         self.observer.metrics.requests_in_flight.hold()

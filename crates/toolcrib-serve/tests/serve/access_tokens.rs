@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 use toolcrib_serve::PublishedKeys;
 
 use crate::authority::{Authority, TestKey, encode};
-use crate::oauth_rig::{AUDIENCE, ISSUER, NOW, OAuthRig, good, with};
+use crate::oauth_rig::{AUDIENCE, ISSUER, OAuthRig, good, with};
 use crate::rig::{AGENT, Rig, bearer};
+use crate::set_clock::NOW;
 
 #[test]
 fn a_token_of_each_algorithm_names_its_owner() {

@@ -1,12 +1,9 @@
 //! A server that accepts the tokens of an authorization server, and tokens for it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::atomic::Ordering;
 
-use jiff::Timestamp;
 use serde_json::{Value, json};
-use toolcrib_core::{Clock, Usage};
 use toolcrib_serve::{
     ListenAddress, OAuthConfig, PublishedKeys, RequestRate, ResourceServer, ServerConfig,
 };
@@ -14,34 +11,12 @@ use toolcrib_serve::{
 use crate::authority::Authority;
 use crate::client::RawReply;
 use crate::rig::{Rig, bearer};
+use crate::set_clock::{NOW, SetClock};
 
 pub(crate) const ISSUER: &str = "https://login.example.org";
 pub(crate) const AUDIENCE: &str = "https://tools.example.org/mcp";
 
-/// The time of the tests, in seconds since 1970.
-pub(crate) const NOW: i64 = 1_800_000_000;
-
-/// A clock that tests set.
-pub(crate) struct SetClock {
-    pub(crate) now: AtomicI64,
-    elapsed: AtomicU64,
-}
-
-impl Clock for SetClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_second(self.now.load(Ordering::SeqCst)).unwrap()
-    }
-
-    fn elapsed(&self) -> Duration {
-        Duration::from_secs(self.elapsed.load(Ordering::SeqCst))
-    }
-
-    fn used(&self) -> Usage {
-        Usage::default()
-    }
-}
-
-/// A server, and a clock of its own.
+/// A server, and its clock.
 pub(crate) struct OAuthRig {
     pub(crate) rig: Rig,
     pub(crate) clock: Arc<SetClock>,
@@ -60,12 +35,13 @@ impl OAuthRig {
     pub(crate) fn with(keys: PublishedKeys, change: impl FnOnce(&mut OAuthConfig)) -> Self {
         let mut config = OAuthConfig::new(ISSUER.to_owned(), AUDIENCE.to_owned(), keys);
         change(&mut config);
-        let clock = Arc::new(SetClock { now: AtomicI64::new(NOW), elapsed: AtomicU64::new(0) });
+        let clock = Arc::<SetClock>::default();
         let server = ResourceServer::new(config, Arc::clone(&clock) as _).unwrap();
         let address = ListenAddress::Tcp("127.0.0.1:0".parse().unwrap());
         let mut config = ServerConfig::new(address);
         config.requests.wrong_tokens = RequestRate { per_second: 0, burst: 1000 };
-        Self { rig: Rig::start_with(config, Some(Arc::new(server))), clock }
+        let rig = Rig::start_with(config, Some(Arc::new(server)), Arc::clone(&clock));
+        Self { rig, clock }
     }
 
     pub(crate) fn ask(&self, token: &str) -> RawReply {

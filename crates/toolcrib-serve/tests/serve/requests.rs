@@ -181,29 +181,29 @@ fn h_020_h_021_a_body_with_two_lengths_is_refused_and_the_connection_ends() {
 fn h_028_h_042_odd_paths_lead_nowhere_and_need_a_token_first() {
     let rig = Rig::new();
     let ask = |path: &str| rig.ask(rig.agents(&format!("GET {path}"), "", ""));
-    assert_eq!(ask("/tools/shell").is_ok()["tool"], "shell");
-    assert_eq!(ask("/tools/a%20b").is_ok()["tool"], "a b");
-    assert_eq!(ask("/tools/shell?x=%2f..").is_ok()["tool"], "shell");
+    assert_eq!(ask("/named/shell").is_ok()["tool"], "shell");
+    assert_eq!(ask("/named/a%20b").is_ok()["tool"], "a b");
+    assert_eq!(ask("/named/shell?x=%2f..").is_ok()["tool"], "shell");
     ask("/admin").is_ok();
     let runs = rig.runs();
     for path in [
-        "/tools/..%2fadmin",
-        "/tools/..%2f..%2fadmin",
-        "/tools/../admin",
-        "/tools/%2e%2e/admin",
-        "/tools/.",
-        "/tools/%2E%2E",
-        "/tools/..",
+        "/named/..%2fadmin",
+        "/named/..%2f..%2fadmin",
+        "/named/../admin",
+        "/named/%2e%2e/admin",
+        "/named/.",
+        "/named/%2E%2E",
+        "/named/..",
         "//admin",
         "/./admin",
         "/admin/",
-        "/tools//shell",
-        "/tools/%2Fadmin",
-        "/tools/a%5cb",
-        "/tools/shell%00",
-        "/tools/shell%0d%0aX:y",
-        "/tools/%ff",
-        "/tools/%",
+        "/named//shell",
+        "/named/%2Fadmin",
+        "/named/a%5cb",
+        "/named/shell%00",
+        "/named/shell%0d%0aX:y",
+        "/named/%ff",
+        "/named/%",
         "/%61dmin",
         "/ADMIN",
         "/nothing",
@@ -285,14 +285,14 @@ fn heads_of_ten_megabytes_are_refused_and_heads_within_the_limit_are_not() {
     let rig = Rig::new();
     let ten_megabytes = "a".repeat(10 << 20);
     let ask = |line: &str, more: &str| rig.ask(rig.agents(line, more, ""));
-    ask(&format!("GET /tools/{ten_megabytes}"), "").is_error(414, "uri_too_long");
+    ask(&format!("GET /named/{ten_megabytes}"), "").is_error(414, "uri_too_long");
     ask("GET /echo", &format!("X-Long: {ten_megabytes}\r\n")).is_error(431, "headers_too_large");
     ask(&format!("{ten_megabytes} /echo"), "").is_error(414, "uri_too_long");
     let mut many = String::new();
     (0..101).for_each(|number| write!(many, "X-{number}: y\r\n").unwrap());
     ask("GET /echo", &many).is_error(431, "headers_too_large");
     let long = "a".repeat(50 << 10);
-    assert_eq!(ask(&format!("GET /tools/{long}"), "").is_ok()["tool"], long);
+    assert_eq!(ask(&format!("GET /named/{long}"), "").is_ok()["tool"], long);
     ask("GET /echo", &format!("X-Long: {long}\r\n")).is_ok();
 }
 

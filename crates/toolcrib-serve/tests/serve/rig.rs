@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -12,13 +12,14 @@ use tokio::sync::{Semaphore, oneshot};
 use toolcrib_core::caller::{Principal, Role};
 use toolcrib_ledger::TokenHash;
 use toolcrib_serve::{
-    ListenAddress, Notice, Observer, Readiness, ResourceServer, Served, Server, ServerConfig,
-    ServerEnd, TokenBook,
+    ListenAddress, Notice, Observer, PageSessions, Readiness, ResourceServer, Served, Server,
+    ServerConfig, ServerEnd, TokenBook,
 };
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::client::{Client, RawReply};
 use crate::routes::{Handled, routes};
+use crate::set_clock::SetClock;
 
 /// The token of an agent, and that of an approver.
 pub(crate) const AGENT: &str = "agent-token-0123456789abcdef";
@@ -27,6 +28,10 @@ pub(crate) const APPROVER: &str = "approver-token-0123456789abc";
 pub(crate) struct Rig {
     pub(crate) address: ListenAddress,
     pub(crate) readiness: Readiness,
+    /// The clock of the sessions of the page.
+    pub(crate) clock: Arc<SetClock>,
+    pub(crate) sessions: Arc<PageSessions>,
+    agent_is_revoked: Arc<AtomicBool>,
     notices: Arc<Mutex<Vec<String>>>,
     handled: Arc<Handled>,
     begun: Mutex<Receiver<()>>,
@@ -49,18 +54,22 @@ impl Write for Log {
     }
 }
 
-struct TestTokens;
+#[derive(Default)]
+struct TestTokens {
+    agent_is_revoked: Arc<AtomicBool>,
+}
 
 impl TokenBook for TestTokens {
     fn find(&self, presented: &TokenHash) -> Option<Principal> {
         let known = [(AGENT, "coder", Role::Agent), (APPROVER, "boss", Role::Approver)];
         let (_, name, role) =
             known.into_iter().find(|(token, ..)| TokenHash::of(token) == *presented)?;
-        Some(Principal { name: name.to_owned(), role })
+        let is_revoked = role == Role::Agent && self.agent_is_revoked.load(Ordering::SeqCst);
+        (!is_revoked).then(|| Principal { name: name.to_owned(), role })
     }
 
-    fn is_current(&self, _: &TokenHash) -> bool {
-        true
+    fn is_current(&self, token: &TokenHash) -> bool {
+        self.find(token).is_some()
     }
 
     fn is_revoked(&self, principal: &Principal) -> Option<bool> {
@@ -85,11 +94,15 @@ impl Rig {
     }
 
     pub(crate) fn start(config: ServerConfig) -> Self {
-        Self::start_with(config, None)
+        Self::start_with(config, None, Arc::default())
     }
 
     /// Starts a server that also accepts the tokens of an authorization server.
-    pub(crate) fn start_with(config: ServerConfig, oauth: Option<Arc<ResourceServer>>) -> Self {
+    pub(crate) fn start_with(
+        config: ServerConfig,
+        oauth: Option<Arc<ResourceServer>>,
+        clock: Arc<SetClock>,
+    ) -> Self {
         let (begun_sender, begun) = mpsc::channel();
         let (runs, releases) = (AtomicUsize::new(0), Semaphore::new(0));
         let handled = Arc::new(Handled { runs, begun: begun_sender, releases });
@@ -100,6 +113,10 @@ impl Rig {
         let told = Arc::clone(&notices);
         let notice: Notice = Arc::new(move |text| told.lock().unwrap().push(text.to_owned()));
         let (shared, ready) = (Arc::clone(&handled), readiness.clone());
+        let tokens = TestTokens::default();
+        let agent_is_revoked = Arc::clone(&tokens.agent_is_revoked);
+        let sessions = Arc::new(PageSessions::new(Arc::clone(&clock) as _));
+        let served_sessions = Arc::clone(&sessions);
         let log = Log::default();
         let writer = log.clone();
         let thread = std::thread::spawn(move || {
@@ -112,8 +129,9 @@ impl Rig {
                 tell_address.send(server.address().clone()).unwrap();
                 let served = Served {
                     routes: routes(shared),
-                    tokens: Arc::new(TestTokens),
+                    tokens: Arc::new(tokens),
                     oauth,
+                    sessions: served_sessions,
                     readiness: ready,
                     observer: Observer::default(),
                 };
@@ -124,7 +142,19 @@ impl Rig {
         let address = address.recv().unwrap();
         let begun = Mutex::new(begun);
         let (stop, thread) = (Some(stop), Some(thread));
-        Self { address, readiness, notices, handled, begun, log, stop, thread }
+        Self {
+            address,
+            readiness,
+            clock,
+            sessions,
+            agent_is_revoked,
+            notices,
+            handled,
+            begun,
+            log,
+            stop,
+            thread,
+        }
     }
 
     pub(crate) fn tcp(&self) -> SocketAddr {
@@ -169,6 +199,11 @@ impl Rig {
     pub(crate) fn good_call(&self) {
         let reply = self.ask(self.agents("POST /echo", "", r#"{"a":1}"#)).is_ok();
         assert_eq!(reply["body"]["a"], 1);
+    }
+
+    /// Revokes the token of the agent.
+    pub(crate) fn revoke_agent(&self) {
+        self.agent_is_revoked.store(true, Ordering::SeqCst);
     }
 
     /// Returns what the server has logged.

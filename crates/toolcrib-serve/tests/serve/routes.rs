@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{Path, State};
-use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -38,7 +38,7 @@ type Shared = State<Arc<Handled>>;
 pub(crate) fn routes(handled: Arc<Handled>) -> Router {
     Router::new()
         .route("/echo", post(echo).get(who))
-        .route("/tools/{name}", get(tool))
+        .route("/named/{name}", get(tool))
         .route("/number/{number}", get(number))
         .route("/admin", get(who))
         .route("/raw", post(raw))
@@ -46,6 +46,11 @@ pub(crate) fn routes(handled: Arc<Handled>) -> Router {
         .route("/stream", get(stream))
         .route("/large", get(large))
         .route("/panic", get(panics))
+        .route("/api/echo", post(echo).get(who))
+        .route("/api/wait", get(wait))
+        .route("/api/stream", get(stream))
+        .route("/metrics", get(who))
+        .route("/mcp", post(echo).get(who))
         .with_state(handled)
 }
 
@@ -69,6 +74,7 @@ async fn who(
     headers: HeaderMap,
 ) -> Response {
     assert!(!headers.contains_key(AUTHORIZATION), "a handler sees the token");
+    assert!(!headers.contains_key(COOKIE), "a handler sees the cookie");
     handled.runs.fetch_add(1, Ordering::SeqCst);
     reply(&json!({"ok": true, "caller": caller}))
 }

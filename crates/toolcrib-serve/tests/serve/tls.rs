@@ -17,6 +17,7 @@ use tempfile::TempDir;
 use toolcrib_serve::{BindErrorKind, ListenAddress, Server, ServerConfig, TlsErrorKind, TlsFiles};
 
 use crate::client::{Client, Wire};
+use crate::page_rig::Browser;
 use crate::rig::{AGENT, Rig, bearer};
 
 /// An authority that clients trust, and a folder with the files of a server.
@@ -154,6 +155,26 @@ fn the_origin_of_a_page_has_the_scheme_of_the_server() {
     host("tools.example").is_ok();
     let message = host("other.example").is_error(403, "host_not_allowed");
     assert!(message.contains("`serve.host_names`"), "{message}");
+}
+
+#[test]
+fn the_cookie_of_the_page_stays_within_tls() {
+    let authority = Authority::new();
+    let rig = authority.rig(|_| {});
+    let body = format!(r#"{{"token":"{AGENT}"}}"#);
+    let request = rig.request("POST /page/login", "", &body);
+    let reply = authority.connect(&rig).send(request).reply();
+    let browser = Browser::of(&reply);
+    let cookie = reply.header("set-cookie").unwrap();
+    let name = format!("__Host-toolcrib_page_{}", rig.tcp().port());
+    assert!(cookie.starts_with(&format!("{name}=")), "{cookie}");
+    assert!(cookie.ends_with("; Path=/; HttpOnly; SameSite=Strict; Secure"), "{cookie}");
+    let ask = |headers: &str| {
+        authority.connect(&rig).send(rig.request("GET /api/echo", headers, "")).reply()
+    };
+    ask(&browser.headers()).is_ok();
+    // Without the prefix, anybody at this host could have set it.
+    ask(&browser.headers().replace("__Host-", "")).is_error(401, "unauthorized");
 }
 
 #[test]

@@ -8,6 +8,10 @@ use clap::{Args, Subcommand};
 Every request needs a token, which `toolcrib tokens add` makes. At the first start, three are made: \
 one each with the roles agent, approver and admin.
 
+The page of the server shows what happens, and answers questions. At a terminal, the server prints \
+a link that logs you in to the page, once. Elsewhere it prints none, because whoever reads the log of \
+a service could use it; --login-link prints it there too.
+
 The server stops on Ctrl-C or SIGTERM: it takes no more requests, and lets those that run finish \
 for as long as `serve.stop_seconds` says.
 
@@ -18,6 +22,9 @@ pub(crate) struct ServeArgs {
     /// Where to listen: a loopback address such as 127.0.0.1:7766, or unix:PATH
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) address: Option<String>,
+    /// Print the link that logs you in to the page, even if stdout is no terminal
+    #[arg(long)]
+    pub(crate) login_link: bool,
 }
 
 /// Arguments of `tokens`.

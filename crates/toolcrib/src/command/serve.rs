@@ -2,6 +2,7 @@
 
 mod housekeeping;
 mod log;
+mod login_link;
 mod otlp;
 
 use std::fs;
@@ -15,8 +16,8 @@ use tokio::time::Instant;
 use toolcrib_core::{Role, counted};
 use toolcrib_ledger::{EventKind, ServerLock, TokenFile};
 use toolcrib_serve::{
-    ListenAddress, Observer, Readiness, RequestRate, Served, Server, ServerConfig, ServerEnd,
-    SpanExporter, TlsFiles, mcp_routes, routes,
+    ListenAddress, Observer, PageSessions, Readiness, RequestRate, Served, Server, ServerConfig,
+    ServerEnd, SpanExporter, TlsFiles, mcp_routes, routes,
 };
 
 use housekeeping::Housekeeping;
@@ -81,14 +82,17 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
         let tokens = Arc::clone(&tokens) as _;
         let mcp = Arc::new(mcp::server(&api, &queue, &crib.settings));
         let routes = routes(api).merge(mcp_routes(Arc::clone(&mcp), body_bytes));
-        let served = Served { routes, tokens, oauth, readiness, observer };
+        let sessions = Arc::new(PageSessions::new(Arc::clone(&crib.clock)));
+        let login_link = login_link::make(args, &server, &sessions)?;
+        let served = Served { routes, tokens, oauth, sessions, readiness, observer };
         warn_without_names(server.address(), &crib.settings);
         // Whoever reads that the server listens may tell it to stop at once.
         let told_to_stop = told_to_stop(move || {
             let live = Arc::clone(&live);
             tokio::task::spawn_blocking(move || live.read_again());
         });
-        print_lines(&[format!("Listening on {}", housekeeping.url)]);
+        let told = [format!("Listening on {}", housekeeping.url)].into_iter().chain(login_link);
+        print_lines(&told.collect::<Vec<_>>());
         log_start(&housekeeping.url, &crib.settings);
         let told_at = OnceLock::new();
         let stop = async {

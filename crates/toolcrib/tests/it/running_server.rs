@@ -37,9 +37,26 @@ impl<'a> RunningServer<'a> {
         Self::over(scratch, command, log)
     }
 
+    /// One that prints the link to its page. Returns the code of the link too.
+    pub(crate) fn start_with_link(scratch: &'a Scratch) -> (Self, String) {
+        let log = File::create(scratch.path(LOG)).unwrap();
+        let mut server = Self::serving(scratch, scratch.command(), &["--login-link"], log.into());
+        let mut line = String::new();
+        server.out.read_line(&mut line).unwrap();
+        let start = format!("Open http://{}/login#link=", server.address);
+        let end = " in a browser. The link works once, within 10 minutes.\n";
+        let code = line.strip_prefix(&start).and_then(|rest| rest.strip_suffix(end));
+        let code = code.unwrap_or_else(|| panic!("{line:?}")).to_owned();
+        (server, code)
+    }
+
     /// One that a command of the caller's starts.
-    pub(crate) fn over(scratch: &'a Scratch, mut command: Command, log: Stdio) -> Self {
-        command.args(["serve", "--address", "127.0.0.1:0"]);
+    pub(crate) fn over(scratch: &'a Scratch, command: Command, log: Stdio) -> Self {
+        Self::serving(scratch, command, &[], log)
+    }
+
+    fn serving(scratch: &'a Scratch, mut command: Command, words: &[&str], log: Stdio) -> Self {
+        command.args(["serve", "--address", "127.0.0.1:0"]).args(words);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
         let mut child = command.spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());

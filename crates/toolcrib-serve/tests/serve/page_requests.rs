@@ -1,0 +1,156 @@
+//! Requests with the cookie of the page: which of them count.
+
+use serde_json::json;
+
+use crate::page_rig::Browser;
+use crate::rig::{AGENT, APPROVER, Rig, bearer};
+
+#[test]
+fn the_cookie_counts_only_at_the_paths_of_the_page_and_its_api() {
+    let rig = Rig::new();
+    let browser = Browser::new(&rig, AGENT);
+    for path in ["/api/echo", "/metrics", "/page/session"] {
+        browser.ask(&rig, &format!("GET {path}")).is_ok();
+    }
+    let runs = rig.runs();
+    for path in ["/mcp", "/echo", "/api", "/metrics/x", "/apix/echo", "/nothing", "/pages/x"] {
+        browser.ask(&rig, &format!("GET {path}")).is_error(401, "unauthorized");
+    }
+    let body = r#"{"a":1}"#;
+    rig.ask(rig.request("POST /mcp", &browser.headers(), body)).is_error(401, "unauthorized");
+    assert_eq!(rig.runs(), runs);
+    rig.ask(rig.agents("POST /mcp", &browser.cookie_header(), body)).is_ok();
+    browser.ask(&rig, "GET /api/nothing").is_error(404, "not_found");
+    browser.ask(&rig, "GET /page/nothing").is_error(404, "not_found");
+    browser.ask(&rig, "GET /api/..%2fecho").is_error(404, "not_found");
+}
+
+#[test]
+fn a_change_needs_the_second_secret_of_the_same_session() {
+    let rig = Rig::new();
+    let (browser, other) = (Browser::new(&rig, APPROVER), Browser::new(&rig, APPROVER));
+    let cookie = browser.cookie_header();
+    let post = |more: &str| {
+        rig.ask(rig.request("POST /api/echo", &format!("{cookie}{more}"), r#"{"a":1}"#))
+    };
+    let csrf = |value: &str| format!("X-Toolcrib-Csrf: {value}\r\n");
+    assert_eq!(post(&csrf(&browser.csrf)).is_ok()["body"]["a"], 1);
+    let runs = rig.runs();
+    for more in [
+        String::new(),
+        csrf(""),
+        csrf("x"),
+        csrf(&other.csrf),
+        csrf(&browser.csrf[1..]),
+        csrf(&format!("{}x", browser.csrf)),
+        csrf(&"a".repeat(5000)),
+        csrf(&browser.cookie),
+        csrf(&browser.csrf).repeat(2),
+        format!("{}{}", csrf("x"), csrf(&browser.csrf)),
+    ] {
+        let message = post(&more).is_error(403, "csrf");
+        assert!(message.contains("`X-Toolcrib-Csrf`") && message.contains("log in"), "{message}");
+    }
+    rig.ask(rig.request("POST /page/logout", &cookie, "")).is_error(403, "csrf");
+    for method in ["PUT", "PATCH", "DELETE", "OPTIONS"] {
+        rig.ask(rig.request(&format!("{method} /api/echo"), &cookie, "")).is_error(403, "csrf");
+    }
+    assert_eq!(rig.runs(), runs);
+    // To read, the cookie is enough.
+    rig.ask(rig.request("GET /api/echo", &cookie, "")).is_ok();
+    rig.ask(rig.request("GET /page/session", &cookie, "")).is_ok();
+}
+
+#[test]
+fn whoever_has_only_the_cookie_does_not_learn_the_second_secret() {
+    let rig = Rig::new();
+    let (browser, other) = (Browser::new(&rig, APPROVER), Browser::new(&rig, APPROVER));
+    let session = |csrf: &str| {
+        let headers = format!("{}X-Toolcrib-Csrf: {csrf}\r\n", browser.cookie_header());
+        rig.ask(rig.request("GET /page/session", &headers, "")).is_ok()["csrf"].clone()
+    };
+    assert_eq!(session(&browser.csrf), json!(browser.csrf));
+    assert_eq!(session(&other.csrf), json!(null));
+    let reply = rig.ask(rig.request("GET /page/session", &browser.cookie_header(), ""));
+    assert_eq!((&reply.is_ok()["csrf"], &reply.is_ok()["name"]), (&json!(null), &json!("boss")));
+    assert_eq!(reply.header("set-cookie"), None);
+}
+
+#[test]
+fn a_page_of_another_site_cannot_use_the_cookie() {
+    let rig = Rig::new();
+    let browser = Browser::new(&rig, APPROVER);
+    let own = format!("Origin: http://{}\r\nSec-Fetch-Site: same-origin\r\n", rig.tcp());
+    for (line, body) in [("GET /api/echo", ""), ("POST /api/echo", "{}"), ("POST /page/logout", "")]
+    {
+        // The worst case: the other page knows both secrets.
+        let secrets = format!("{}X-Toolcrib-Csrf: {}\r\n", browser.cookie_header(), browser.csrf);
+        let ask = |more: &str| rig.ask(rig.request(line, &format!("{secrets}{more}"), body));
+        for (more, code) in [
+            ("Sec-Fetch-Site: cross-site\r\n".to_owned(), "cross_site"),
+            ("Sec-Fetch-Site: same-site\r\n".to_owned(), "cross_site"),
+            ("Sec-Fetch-Site: none\r\n".to_owned(), "csrf"),
+            ("Sec-Fetch-Site: same-origin\r\nSec-Fetch-Site: none\r\n".to_owned(), "csrf"),
+            ("Origin: https://evil.example\r\n".to_owned(), "origin_not_allowed"),
+            ("Origin: null\r\n".to_owned(), "origin_not_allowed"),
+            (format!("Origin: https://{}\r\n", rig.tcp()), "origin_not_allowed"),
+            ("Origin: http://127.0.0.1:1\r\n".to_owned(), "origin_not_allowed"),
+            (format!("{own}Origin: http://127.0.0.1:1\r\n"), "origin_not_allowed"),
+        ] {
+            ask(&more).is_error(403, code);
+        }
+        ask(&own).is_ok();
+    }
+    // Nor can it log somebody in.
+    let body = json!({"token": AGENT}).to_string();
+    let foreign = "Origin: https://evil.example\r\n";
+    rig.ask(rig.request("POST /page/login", foreign, &body)).is_error(403, "origin_not_allowed");
+}
+
+#[test]
+fn a_request_with_a_token_is_that_of_its_owner_whatever_cookie_it_has() {
+    let rig = Rig::new();
+    let browser = Browser::new(&rig, APPROVER);
+    let with = |token: &str, line: &str, body: &str| {
+        let headers = format!("{}{}", bearer(token), browser.cookie_header());
+        rig.ask(rig.request(line, &headers, body))
+    };
+    let caller = with(AGENT, "GET /api/echo", "").is_ok()["caller"].clone();
+    assert_eq!(caller["principal"]["name"], "coder");
+    assert_eq!(caller.get("client"), None);
+    // A token is no cookie, so it needs no second secret.
+    with(AGENT, "POST /api/echo", "{}").is_ok();
+    with("wrong", "GET /api/echo", "").is_error(401, "unauthorized");
+    with("wrong", "GET /page/session", "").is_error(401, "unauthorized");
+    let empty = format!("Authorization: \r\n{}", browser.headers());
+    rig.ask(rig.request("GET /api/echo", &empty, "")).is_error(401, "unauthorized");
+    browser.ask(&rig, "GET /api/echo").is_ok();
+}
+
+#[test]
+fn a_cookie_that_is_there_twice_counts_for_nobody() {
+    let rig = Rig::new();
+    let (browser, other) = (Browser::new(&rig, APPROVER), Browser::new(&rig, AGENT));
+    let ask = |headers: &str| rig.ask(rig.request("GET /api/echo", headers, ""));
+    let (own, foreign) = (&browser.cookie, &other.cookie);
+    for headers in [
+        format!("Cookie: {own}; {foreign}\r\n"),
+        format!("Cookie: {own}; {own}\r\n"),
+        format!("Cookie: {foreign}\r\nCookie: {own}\r\n"),
+    ] {
+        let message = ask(&headers).is_error(401, "unauthorized");
+        assert!(message.contains("more than once"), "{message}");
+    }
+    let caller = ask(&format!("Cookie: a=b; {own}; c=\"d\"\r\nCookie: e=f\r\n")).is_ok();
+    assert_eq!(caller["caller"]["principal"]["name"], "boss");
+}
+
+#[test]
+fn the_page_is_a_client_with_limits_like_any_other() {
+    let rig = Rig::with(|config| config.requests.in_flight_each = 1);
+    let browser = Browser::new(&rig, AGENT);
+    let _stream = browser.stream(&rig);
+    browser.ask(&rig, "GET /api/echo").is_error(429, "too_many_in_flight");
+    rig.ask(rig.agents("GET /echo", "", "")).is_error(429, "too_many_in_flight");
+    Browser::new(&rig, APPROVER).ask(&rig, "GET /api/echo").is_ok();
+}
