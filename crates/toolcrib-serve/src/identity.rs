@@ -209,9 +209,7 @@ fn check_sender(request: &Parts, session: &PageSession) -> Result<(), ApiError> 
             "the cookie of the page counts only for requests that the page makes; open `/` and use the page",
         );
     }
-    if request.method == Method::GET || request.method == Method::HEAD {
-        return Ok(());
-    }
+    // Also to read: a browser sends the cookie to every port of the host, so other programs can have it.
     let mut values = headers.get_all(CSRF_HEADER).iter();
     match (values.next().and_then(|value| value.to_str().ok()), values.next()) {
         (Some(presented), None) if session.has_csrf(presented) => Ok(()),

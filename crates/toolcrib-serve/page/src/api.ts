@@ -113,8 +113,7 @@ async function failureOf(response: Response): Promise<ApiFailure> {
 /** Asks the server who is logged in. */
 export async function findSession(): Promise<void> {
   try {
-    const found = await get<Omit<LoggedIn, "csrf"> & { csrf: string | null }>("/page/session");
-    loggedIn.value = found.csrf === null ? null : { ...found, csrf: found.csrf };
+    loggedIn.value = await get<LoggedIn>("/page/session");
   } catch (error) {
     if (error instanceof ApiFailure && error.isUnreachable) throw error;
     loggedIn.value = null;

@@ -20,22 +20,11 @@ use ring::digest::{SHA256, digest};
 use crate::reply::ApiError;
 
 /// The first words of the paths at which the page shows something. The page itself reads what follows.
-const VIEWS: [&str; 11] = [
-    "/approvals",
-    "/tools",
-    "/proposals",
-    "/audit",
-    "/sessions",
-    "/rules",
-    "/settings",
-    "/servers",
-    "/connect",
-    "/states",
-    "/login",
-];
+const VIEWS: [&str; 8] =
+    ["/approvals", "/tools", "/proposals", "/audit", "/sessions", "/rules", "/connect", "/login"];
 
 /// The page loads its own files, talks to its own server, and is shown in no frame.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
                       connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
 
 /// What a page could ask a browser for, and this one does not.
@@ -63,6 +52,9 @@ static SCRIPT: LazyLock<PageFile> = LazyLock::new(|| {
 static STYLE: LazyLock<PageFile> = LazyLock::new(|| {
     PageFile::new("text/css; charset=utf-8", include_bytes!("../../page/dist/page.css"))
 });
+
+static ICON: LazyLock<PageFile> =
+    LazyLock::new(|| PageFile::new("image/svg+xml", include_bytes!("../../page/dist/icon.svg")));
 
 /// A file of the page, as it is sent.
 struct PageFile {
@@ -126,6 +118,7 @@ fn find(path: &str) -> Option<(&'static str, &'static PageFile)> {
         "/" => Some(("/", &*INDEX)),
         "/assets/page.js" => Some(("/assets/page.js", &*SCRIPT)),
         "/assets/page.css" => Some(("/assets/page.css", &*STYLE)),
+        "/assets/icon.svg" => Some(("/assets/icon.svg", &*ICON)),
         _ => {
             let is_in = |view: &&&str| {
                 path.strip_prefix(**view)

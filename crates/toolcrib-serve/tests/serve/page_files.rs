@@ -20,7 +20,7 @@ fn every_file_is_for_anybody_and_has_every_header_of_its_protection() {
         for (name, value) in [
             (
                 "content-security-policy",
-                "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
+                "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
             ),
             ("x-content-type-options", "nosniff"),
             ("referrer-policy", "no-referrer"),
