@@ -33,6 +33,7 @@ mod plugins;
 mod proposals;
 mod rules;
 mod running_calls;
+mod servers;
 mod sessions;
 mod shared_flush;
 mod statistics;
@@ -87,6 +88,7 @@ fn described_operations() -> Vec<Operation> {
         grants::operations,
         proposals::operations,
         plugins::operations,
+        servers::operations,
         rules::operations,
         undo::operations,
         tasks::operations,

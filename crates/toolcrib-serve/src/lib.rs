@@ -25,6 +25,7 @@ mod query;
 mod reply;
 mod request_check;
 mod server;
+mod server_views;
 mod session_life;
 mod tls;
 mod token_bucket;
@@ -58,4 +59,5 @@ pub use plugin_views::{PendingFields, PluginFields, ProposalFields, ReviewFields
 pub use presented_token::TokenBook;
 pub use reply::{ApiError, RequestId};
 pub use server::{Server, ServerEnd};
+pub use server_views::ServerFields;
 pub use tls::{Notice, TlsErrorKind, TlsFiles, TrustError, TrustedRoots, client_config};
