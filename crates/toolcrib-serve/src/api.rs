@@ -61,8 +61,8 @@ pub use config_source::{
 pub use context::{Api, ApiPorts};
 pub use event_feed::EventFeed;
 pub use full_outcome::{
-    CommandPlace, DifferenceLine, FileDifference, FullError, FullOutcome, LineKind, PlannedCall,
-    PlannedEdit, ShownChange, TextDifference,
+    CommandPlace, DifferenceLength, DifferenceLine, FileDifference, FullError, FullOutcome,
+    LineKind, PlannedCall, PlannedEdit, ShownChange, TextDifference,
 };
 use operation::Operation;
 pub(crate) use outliving::{Outliving, Panicked};

@@ -10,8 +10,8 @@ use toolcrib_host::{OutputStore, SavedCommand};
 use toolcrib_runtime::Preview;
 use toolcrib_runtime::undo::{Restored, UndoScope};
 use toolcrib_serve::{
-    Backend, ChangedCallList, FileDifference, FullOutcome, PlannedEdit, RestoredFile, RulesChanged,
-    TaskState, TaskSummary, UndoReport, WantedChanges,
+    Backend, ChangedCallList, DifferenceLength, FileDifference, FullOutcome, PlannedEdit,
+    RestoredFile, RulesChanged, TaskState, TaskSummary, UndoReport, WantedChanges,
 };
 
 use super::difference;
@@ -80,8 +80,8 @@ impl Backend for ServerBackend {
         outcome_gathering::of_kept(&self.crib, call, tool, kept)
     }
 
-    fn planned_edits(&self, preview: &Preview) -> Vec<PlannedEdit> {
-        difference::of_preview(preview)
+    fn planned_edits(&self, preview: &Preview, length: DifferenceLength) -> Vec<PlannedEdit> {
+        difference::of_preview(preview, length)
     }
 
     fn differences(&self, changes: &[Change]) -> Vec<Option<FileDifference>> {
