@@ -3,8 +3,10 @@
 const LONG = Array.from({ length: 3000 }, (_, at) => `line ${at}`).join("\n") + "\n";
 const HOSTILE = '<img src=x onerror="document.title=1"><script>alert(1)</script>\u001b[31m \u202egpj.exe\u200b \u05d0\u05d1\u05d2 </pre><b>bold</b>';
 
-async function openQuestion(page, tool, args, token = AGENT_TOKEN) {
-  const { status, body } = await execute(tool, args, {}, token);
+const ODD = "\u05e9\u202e<b>\u200b".repeat(30).slice(0, 128);
+
+async function openQuestion(page, tool, args, token = AGENT_TOKEN, more = {}) {
+  const { status, body } = await execute(tool, args, more, token);
   check(status === 403 && body.error === "approval_required", `it should be asked: ${JSON.stringify(body)}`);
   await page.goto(`${PAGE_URL}/approvals/${body.approval.id}`);
   await page.getByRole("button", { name: "Decline" }).waitFor();
@@ -18,7 +20,7 @@ main(async () => {
   await logIn(page, ADMIN_TOKEN, "/approvals");
 
   // Markup, terminal codes and letters that turn the direction are spelled out.
-  await openQuestion(page, "write_file", { path: "hostile <i>name.txt", content: HOSTILE });
+  await openQuestion(page, "write_file", { path: `hostile <i>${ODD}.txt`.slice(0, 80), content: HOSTILE }, AGENT_TOKEN, { conv_id: "<b>".repeat(40) });
   const shown = await page.getByRole("region", { name: "Question", exact: true }).innerText();
   check(shown.includes("<img src=x") && shown.includes("</pre><b>bold</b>"), `markup is text: ${shown}`);
   check(shown.includes("\\u{202e}") && shown.includes("\\u{1b}") && !/[\u001b\u202e\u200b]/.test(shown), `what is hidden is spelled out: ${shown}`);

@@ -53,3 +53,8 @@ fn approve_reject_and_roll_back_a_proposal() {
 fn approve_reject_and_roll_back_a_proposal_by_keyboard() {
     scenario_with(&[("KEYBOARD", "1")], include_str!("proposal.js"));
 }
+
+#[test]
+fn a_server_of_an_imported_file_is_accepted() {
+    scenario(include_str!("accept_server.js"));
+}
