@@ -3033,7 +3033,10 @@ export interface operations {
     list_all_proposals: {
         parameters: {
             query?: {
-                /** @description The most proposals to return. */
+                /**
+                 * @description The most proposals to return.
+                 * @example 2
+                 */
                 limit?: number;
             };
             header?: never;
@@ -3312,6 +3315,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example notes */
                 name: string;
             };
             cookie?: never;
