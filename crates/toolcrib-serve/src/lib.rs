@@ -32,12 +32,12 @@ mod viewer;
 
 pub use api::{
     Api, ApiPorts, Backend, CONTRACT_CATALOGUE, ChangedCall, ChangedCallList, ChangedValue,
-    ChangesScope, CommandPlace, ConfigChanged, ConfigError, ConfigErrorKind, DifferenceLine,
-    EventFeed, FileDifference, FullError, FullOutcome, LineKind, LiveConfig, LivePlugins,
-    PlannedCall, PlannedEdit, RebuiltStats, ReportError, ReportKind, RestoredFile, RulesChanged,
-    RunningCalls, SettingsReport, SettingsState, SharedFlush, ShownChange, Statistics, TaskState,
-    TaskSummary, TextDifference, ToolConfig, ToolConfigChange, UndoReport, Wanted, WantedChanges,
-    has_bare_names, routes,
+    ChangesScope, ClientSnippet, CommandPlace, ConfigChanged, ConfigError, ConfigErrorKind,
+    DifferenceLine, EventFeed, FileDifference, FullError, FullOutcome, LineKind, LiveConfig,
+    LivePlugins, PlannedCall, PlannedEdit, RebuiltStats, ReplayedCall, ReportError, ReportKind,
+    RestoredFile, RulesChanged, RulesReplay, RunningCalls, SettingsReport, SettingsState,
+    SharedFlush, ShownChange, Statistics, TaskState, TaskSummary, TextDifference, ToolConfig,
+    ToolConfigChange, UndoReport, Wanted, WantedChanges, WantedReplay, has_bare_names, routes,
 };
 pub use body::JsonBody;
 pub use config::{ConnectionBounds, ListenAddress, RequestBounds, RequestRate, ServerConfig};
