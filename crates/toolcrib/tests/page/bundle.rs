@@ -19,7 +19,8 @@ fn copy(from: &Path, to: &Path) {
         let (entry, name) = entry.map(|it| (it.path(), it.file_name())).unwrap();
         if name == "node_modules" {
             continue;
-        } else if entry.is_dir() {
+        }
+        if entry.is_dir() {
             copy(&entry, &to.join(name));
         } else {
             std::fs::copy(&entry, to.join(name)).unwrap();
