@@ -150,11 +150,11 @@ pub fn rules_in(
 fn written(text: &str, spans: &[Range<usize>], at: usize) -> String {
     let line_start = |at: usize| text[..at].rfind('\n').map_or(0, |end| end + 1);
     let begin = line_start(spans[at].start);
-    let end = spans.get(at + 1).map_or(text.len(), |next| line_start(next.start));
-    if end <= begin {
-        // Several rules stand on one line.
+    if !text[begin..].trim_start().starts_with("[[") {
+        // It is an inline table.
         return text[spans[at].clone()].to_owned();
     }
+    let end = spans.get(at + 1).map_or(text.len(), |next| line_start(next.start));
     let is_about_next = |line: &&str| line.trim_start().starts_with('#') || line.trim().is_empty();
     let lines: Vec<&str> = text[begin..end].lines().collect();
     let own = lines.len() - lines.iter().rev().take_while(|line| is_about_next(line)).count();

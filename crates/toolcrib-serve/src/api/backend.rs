@@ -29,6 +29,9 @@ pub trait Backend: Send + Sync {
     /// Returns the difference that each change made.
     fn differences(&self, changes: &[Change]) -> Vec<Option<FileDifference>>;
 
+    /// Returns the difference of two texts, without what is secret in them; nothing if they are equal.
+    fn text_difference(&self, before: &str, after: &str) -> Option<FileDifference>;
+
     /// Returns the calls that changed files, newest first.
     fn changed_calls(&self, wanted: &WantedChanges) -> Result<ChangedCallList, ToolError>;
 

@@ -93,6 +93,11 @@ impl Backend for ServerBackend {
         changes.iter().map(|it| difference::of_change(journal, redactor, it)).collect()
     }
 
+    fn text_difference(&self, before: &str, after: &str) -> Option<FileDifference> {
+        let redactor = &self.crib.redactor;
+        difference::of_texts(&redactor.clean(before), &redactor.clean(after))
+    }
+
     fn changed_calls(&self, wanted: &WantedChanges) -> Result<ChangedCallList, ToolError> {
         undo::gather(&self.crib, wanted).map_err(|err| unreadable_journal(&err))
     }

@@ -102,7 +102,7 @@ pub(super) fn texts(terminal: Terminal, before: &str, after: &str) -> String {
 }
 
 /// Finds the difference of two texts, with three lines of context around each change; nothing if they are equal.
-fn of_texts(before: &str, after: &str) -> Option<FileDifference> {
+pub(super) fn of_texts(before: &str, after: &str) -> Option<FileDifference> {
     if before.len() + after.len() > 2 * MOST_DIFF_BYTES {
         return Some(FileDifference::Note(TOO_LARGE.to_owned()));
     }
