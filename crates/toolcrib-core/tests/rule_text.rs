@@ -22,7 +22,8 @@ fn a_rule_has_its_own_lines_and_no_others() {
         "[[rule]]\neffect = \"deny\"\nbecause = \"\"\"\n[[rule]]\n\"\"\"",
         "[[rule]]\nid = \"é\"\neffect = \"ask\"\n# within\nhosts = \"example.com\"",
     );
-    let text = format!("# mine\n\n{first}\n\n# about the second\n\n{second}\n{third}\n\n# the end\n");
+    let text =
+        format!("# mine\n\n{first}\n\n# about the second\n\n{second}\n{third}\n\n# the end\n");
     check(&text, &[first, second, third]);
     check(first, &[first]);
     check("", &[]);
@@ -30,8 +31,7 @@ fn a_rule_has_its_own_lines_and_no_others() {
 
 #[test]
 fn rules_of_one_line_have_only_their_own_part() {
-    let (one, two) =
-        ("{ id = \"a\", effect = \"ask\" }", "{ id = \"b\", effect = \"deny\" }");
+    let (one, two) = ("{ id = \"a\", effect = \"ask\" }", "{ id = \"b\", effect = \"deny\" }");
     let rules = rules_in(&format!("rule = [{one}, {two}]\n"), "f", Layer::Operator, None);
     let rules = rules.unwrap().rules;
     assert_eq!([rules[0].text.as_str(), rules[1].text.as_str()], [one, two]);

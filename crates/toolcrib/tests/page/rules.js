@@ -45,10 +45,10 @@ main(async () => {
   check(await add.isDisabled(), "it is wrong");
   await text.fill("[[rule]\n");
   await tried.click();
-  await page.getByText(/line 1/).waitFor();
+  await page.getByRole("alert").getByText(/line 1/).waitFor();
 
   // The rule from the call: what it would have changed is shown before it is added.
-  await page.getByLabel("About").selectOption({ label: "calls that write below src/" });
+  await page.getByLabel("About", { exact: true }).selectOption({ label: "calls that write below src/" });
   await page.getByLabel("Effect").selectOption("allow");
   await page.getByLabel("Name", { exact: true }).fill("notes-of-agents");
   await page.getByLabel("Because", { exact: true }).fill(ODD);

@@ -49,7 +49,8 @@ fn clients_are_connected_as_by_the_command_line() {
     let scratch = Scratch::new();
     let server = RunningServer::start(&scratch);
     let mut snippets = serde_json::Map::new();
-    for client in ["claude-code", "codex", "vscode", "cursor", "gemini-cli", "opencode", "goose", "zed"]
+    for client in
+        ["claude-code", "codex", "vscode", "cursor", "gemini-cli", "opencode", "goose", "zed"]
     {
         let work = scratch.work().display().to_string();
         let printed = |scope| {

@@ -64,7 +64,7 @@ function Lists({ current }: { current: ListName }) {
   );
 }
 
-function RulesAndCalls({ onCall }: { onCall: (same: { command: string; request: string }) => void }) {
+function RulesAndCalls({ onCall }: { onCall: (same: { command: string; request: string } | undefined) => void }) {
   const loaded = useData<Reply<"/api/rules">>("/api/rules", { live: true, everyMs: 10_000 });
   const uses = useData<Reply<"/api/rules/uses">>("/api/rules/uses", { live: true, everyMs: 15_000 });
   const [explained, setExplained] = useState<Explained>();

@@ -12,8 +12,8 @@ type Caller = Reply<"/api/callers">["callers"][number];
 export function FirstCall({ door, who }: { door: string; who: string }) {
   const loaded = useData<Reply<"/api/callers">>("/api/callers", { live: true, everyMs: 500 });
   // The calls that were there before. No clock is compared: that of the browser can differ from that of the server.
-  const before = useRef<Set<string>>();
-  const first = useRef<Caller>();
+  const before = useRef<Set<string> | undefined>(undefined);
+  const first = useRef<Caller | undefined>(undefined);
   const callers = (loaded.data?.callers ?? []).filter((it) => it.door === door);
   if (loaded.data !== undefined) {
     before.current ??= new Set(callers.map((it) => it.last_call));

@@ -37,7 +37,7 @@ function valuesOf(args: Record<string, unknown>): Record<string, string> {
   return Object.fromEntries(Object.entries(args).map(([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)]));
 }
 
-export function Explain({ onExplained, onCall }: { onExplained: (explained: Explained | undefined) => void; onCall: (same: { command: string; request: string }) => void }) {
+export function Explain({ onExplained, onCall }: { onExplained: (explained: Explained | undefined) => void; onCall: (same: { command: string; request: string } | undefined) => void }) {
   const [tool, setTool] = useState(route.value.query.get("tool") ?? "");
   const [values, setValues] = useState<Record<string, string>>({});
   const [who, setWho] = useState("");
@@ -53,7 +53,7 @@ export function Explain({ onExplained, onCall }: { onExplained: (explained: Expl
 
   const result = schema === undefined ? { args: {} } : argumentsOf(schema, values);
   const args = "args" in result ? result.args : undefined;
-  useEffect(() => onCall({ command: commandOf(tool === "" ? "TOOL" : tool, args ?? {}), request: "POST /api/rules/explain" }), [tool, JSON.stringify(args)]);
+  useEffect(() => onCall(tool === "" ? undefined : { command: commandOf(tool, args ?? {}), request: "POST /api/rules/explain" }), [tool, JSON.stringify(args)]);
 
   const explain = async (name: string, given: Record<string, unknown>) => {
     setFailure(undefined);
