@@ -84,6 +84,12 @@ pub fn recent_use(state: &StateFolder, since: Timestamp) -> io::Result<RecentUse
     Ok(RecentUse { since: begins, rules: found.rules, callers })
 }
 
+/// Returns the id in what a decision says of its rule: "rule `ID`", or "rule `ID`: why".
+fn rule_id(decided: &str) -> Option<&str> {
+    let rest = decided.strip_prefix("rule `")?;
+    rest.split_once("`: ").map(|(id, _)| id).or_else(|| rest.strip_suffix('`'))
+}
+
 /// What was counted so far.
 #[derive(Default)]
 struct Counted {
@@ -114,7 +120,7 @@ impl Counted {
     }
 
     fn add_rule(&mut self, entry: &RecordEntry<'_>) {
-        let Some(rule) = entry.decision.rule.as_deref() else { return };
+        let Some(rule) = entry.decision.rule.as_deref().and_then(rule_id) else { return };
         let (last_at, last_call) = (entry.at, entry.call.id.to_string());
         match self.rules.get_mut(rule) {
             None => {
@@ -154,6 +160,24 @@ impl Counted {
             found.last_at = entry.at;
             found.last_call = entry.call.id.to_string();
             found.last_tool = entry.tool();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_id_of_a_rule_is_found_whatever_its_reason_says() {
+        for (decided, id) in [
+            ("rule `no-push`: pushes are for people", Some("no-push")),
+            ("rule `no-push`", Some("no-push")),
+            ("rule `a b`: see `c`: d`", Some("a b")),
+            ("grant `01M`: ada answered \"always\"", None),
+            ("tier 2 in mode standard", None),
+        ] {
+            assert_eq!(rule_id(decided), id, "{decided}");
         }
     }
 }

@@ -6,8 +6,8 @@ const ODD = "<b>odd</b> \u202eclient";
 /** Makes a call over MCP, as a client with an odd name. */
 async function callOverMcp(token) {
   const params = {
-    name: "get_time",
-    arguments: {},
+    name: "read_file",
+    arguments: { file_path: "notes.txt" },
     _meta: {
       "io.modelcontextprotocol/protocolVersion": "2026-07-28",
       "io.modelcontextprotocol/clientCapabilities": {},
@@ -22,11 +22,12 @@ async function callOverMcp(token) {
       accept: "application/json, text/event-stream",
       "mcp-protocol-version": "2026-07-28",
       "mcp-method": "tools/call",
-      "mcp-name": "get_time",
+      "mcp-name": "read_file",
     },
     body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params }),
   });
-  check(reply.status === 200, `${reply.status} ${await reply.text()}`);
+  const said = await reply.text();
+  check(reply.status === 200 && said.includes("one two three"), `${reply.status} ${said}`);
 }
 
 main(async () => {
@@ -52,7 +53,7 @@ main(async () => {
   await page.getByText("No call from Claude Code yet").waitFor();
   await shot(page, "connect");
   await callOverMcp(AGENT_TOKEN);
-  await page.locator(".first-call").getByText("get_time").waitFor();
+  await page.locator(".first-call").getByText("read_file").waitFor();
   await page.locator(".first-call").getByText("<b>odd</b> \\u{202e}client").waitFor();
   await page.getByRole("cell", { name: "<b>odd</b>" }).waitFor();
   await shot(page, "connect-called");
@@ -74,7 +75,7 @@ main(async () => {
 
   // Rotated, the old one counts no more; revoked, none does.
   await page.getByRole("link", { name: /^Tokens/ }).click();
-  await page.getByRole("cell", { name: "code-agent" }).waitFor();
+  await page.locator(".tokens").getByRole("cell", { name: "code-agent", exact: true }).waitFor();
   check((await page.getByText(token).count()) === 0, "it is not shown again");
   const found = await violations(page);
   check(found.length === 0, found.join("\n"));
@@ -87,7 +88,7 @@ main(async () => {
   check((await execute("get_time", {}, {}, rotated)).status === 200, "the new one works");
   await page.getByRole("button", { name: "Revoke code-agent…" }).click();
   await page.getByRole("button", { name: "Revoke code-agent", exact: true }).click();
-  await page.getByRole("cell", { name: "code-agent" }).waitFor({ state: "detached" });
+  await page.locator(".tokens").getByRole("cell", { name: "code-agent", exact: true }).waitFor({ state: "detached" });
   check((await execute("get_time", {}, {}, rotated)).status === 401, "it is revoked");
   // The name is not given again.
   await page.getByLabel("Name").fill("code-agent");

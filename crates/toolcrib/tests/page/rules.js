@@ -59,7 +59,7 @@ main(async () => {
   await shot(page, "rules-write");
   await add.click();
   await page.getByText("Added notes-of-agents").waitFor();
-  await page.getByRole("link", { name: "notes-of-agents" }).first().waitFor();
+  await page.locator(".rule-list").getByRole("link", { name: "notes-of-agents" }).first().waitFor();
   check((await page.locator("img").count()) === 0, "a reason is text");
   await page.getByText("\\u{202e}gnp.exe").first().waitFor();
 
@@ -67,7 +67,7 @@ main(async () => {
   const allowed = await execute("write_file", { path: "src/new.txt", content: "x" });
   check(allowed.status === 200, `the rule allows it: ${JSON.stringify(allowed.body)}`);
   await page.getByText("1 call in the last 24 hours").waitFor();
-  await page.getByRole("button", { name: "Explain" }).click();
+  await page.getByRole("button", { name: "Explain", exact: true }).click();
   await page.getByText("It would run.").waitFor();
 
   // The same name again is refused.
@@ -76,12 +76,12 @@ main(async () => {
   await page.getByText(/another rule already has the id/).waitFor();
 
   // Removed, it decides no more.
-  await page.getByRole("link", { name: "notes-of-agents" }).first().click();
+  await page.locator(".rule-list").getByRole("link", { name: "notes-of-agents" }).first().click();
   await page.getByRole("button", { name: "Remove…" }).click();
   await page.getByRole("button", { name: "Keep it" }).click();
   await page.getByRole("button", { name: "Remove…" }).click();
   await page.getByRole("button", { name: "Remove the rule" }).click();
-  await page.getByRole("link", { name: "notes-of-agents" }).first().waitFor({ state: "detached" });
+  await page.locator(".rule-list").getByRole("link", { name: "notes-of-agents" }).first().waitFor({ state: "detached" });
   const waits = await isAsked("src/other.txt", "without the rule");
 
   // A grant is listed with all that it covers, and revoked.

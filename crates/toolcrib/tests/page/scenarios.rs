@@ -47,6 +47,7 @@ fn settings_are_shown_as_a_difference_before_they_are_saved() {
 #[test]
 fn clients_are_connected_as_by_the_command_line() {
     let scratch = Scratch::new();
+    scratch.put("notes.txt", "one two three\n");
     let server = RunningServer::start(&scratch);
     let mut snippets = serde_json::Map::new();
     for client in

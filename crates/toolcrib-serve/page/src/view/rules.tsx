@@ -66,7 +66,7 @@ function Lists({ current }: { current: ListName }) {
 
 function RulesAndCalls({ onCall }: { onCall: (same: { command: string; request: string } | undefined) => void }) {
   const loaded = useData<Reply<"/api/rules">>("/api/rules", { live: true, everyMs: 10_000 });
-  const uses = useData<Reply<"/api/rules/uses">>("/api/rules/uses", { live: true, everyMs: 15_000 });
+  const uses = useData<Reply<"/api/rules/uses">>("/api/rules/uses", { live: true, everyMs: 5000 });
   const [explained, setExplained] = useState<Explained>();
   const { query } = route.value;
   const chosen = loaded.data?.rules.find((rule) => rule.id === query.get("rule"));

@@ -1,7 +1,7 @@
 // What would be decided about a call, and why. Nothing runs.
 import { useEffect, useState } from "preact/hooks";
 import { RecentCalls } from "./recent_calls.tsx";
-import { TONES } from "./matches.ts";
+import { idIn, TONES } from "./matches.ts";
 import { ApiFailure, get, loggedIn, post } from "../../api.ts";
 import { useData } from "../../data.ts";
 import { oneLine, plain } from "../../format.ts";
@@ -44,11 +44,11 @@ export function Explain({ onExplained, onCall }: { onExplained: (explained: Expl
   const [wrong, setWrong] = useState<{ field: string; why: string }>();
   const [failure, setFailure] = useState<ApiFailure>();
   const [said, setSaid] = useState<Explained>();
-  const tools = useData<{ names: string[] }>("/api/tools?toolset=all");
+  const tools = useData<{ names: string[]; defs: Declared[] }>("/api/tools?toolset=all");
   const callers = useData<Reply<"/api/callers">>("/api/callers");
   const isKnown = tools.data?.names.includes(tool) ?? false;
-  const declared = useData<{ defs: Declared[] }>(isKnown ? `/api/tools?${new URLSearchParams({ toolset: tool })}` : null);
-  const schema = declared.data?.defs[0]?.function.parameters;
+  // Names and declarations are in the same order.
+  const schema = isKnown ? tools.data?.defs[tools.data.names.indexOf(tool)]?.function.parameters : undefined;
   const principals = [...new Set((callers.data?.callers ?? []).filter((it) => it.principal != null && it.role != null).map((it) => JSON.stringify({ name: it.principal, role: it.role })))];
 
   const result = schema === undefined ? { args: {} } : argumentsOf(schema, values);
@@ -159,6 +159,7 @@ const WORDS: Record<string, string> = { allow: "It would run.", ask: "It would a
 function Decision({ explanation }: { explanation: Explanation }) {
   const { decision, rule, because, source, reading, confirm, audited, trouble } = explanation;
   const tone = TONES[decision] === "bad" ? "bad" : TONES[decision] === "wait" ? "wait" : "info";
+  const id = idIn(rule);
   const isUncertain = reading != null && (reading.includes("not certain") || reading.startsWith("probably"));
   return (
     <div class="stack decision">
@@ -168,11 +169,11 @@ function Decision({ explanation }: { explanation: Explanation }) {
       <dl class="facts">
         <dt>Rule</dt>
         <dd>
-          {source == null ? (
+          {id === undefined ? (
             plain(rule)
           ) : (
-            <a class="mono" href={addressOf("rules", "", { rule })} onClick={(event) => (event.preventDefault(), setQuery({ rule }))}>
-              {plain(rule)}
+            <a class="mono" href={addressOf("rules", "", { rule: id })} onClick={(event) => (event.preventDefault(), setQuery({ rule: id }))}>
+              {plain(id)}
             </a>
           )}
           {source != null && (

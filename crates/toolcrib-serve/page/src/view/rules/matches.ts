@@ -30,6 +30,11 @@ export function conditionsOf(rule: Rule): [string, string][] {
   return all.filter(([, value]) => value !== "");
 }
 
+/** The id in what a decision says of its rule. */
+export function idIn(decided: string): string | undefined {
+  return /^rule `(.*?)`(?:: |$)/s.exec(decided)?.[1];
+}
+
 /** One line for the list. */
 export function aboutOf(rule: Rule): string {
   const parts = conditionsOf(rule).filter(([name]) => name !== "Tools" || rule.tools.length > 0);
