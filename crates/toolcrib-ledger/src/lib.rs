@@ -53,10 +53,11 @@ pub use record::history::{
     CallFilter, CallHistory, CallOutcome, export_calls, export_lines, find_calls,
 };
 pub use record::reader::{LoadedSegment, RecordReader};
+pub use record::recent_use::{RecentCaller, RecentUse, RuleUse, recent_use};
 pub use record::recorded_settings::RecordedSettings;
 pub use record::recovery::{LostCall, recover_lost_calls};
 pub use record::redact::{Redactor, is_secret_name};
-pub use record::replay::recorded_calls;
+pub use record::replay::{newest_recorded_calls, recorded_calls};
 pub use record::replayed_entries::entries_around;
 pub use record::retention::RetentionReport;
 pub use record::tail::{RecordTail, TailLine, newest_lines};

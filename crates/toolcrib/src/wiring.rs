@@ -28,6 +28,7 @@ mod reports;
 mod roots;
 mod rules;
 mod rules_seen;
+mod rules_trial;
 mod sandbox;
 mod saved_servers;
 mod server_specs;
