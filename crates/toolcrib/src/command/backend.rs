@@ -94,8 +94,8 @@ impl Backend for ServerBackend {
     }
 
     fn text_difference(&self, before: &str, after: &str) -> Option<FileDifference> {
-        let redactor = &self.crib.redactor;
-        difference::of_texts(&redactor.clean(before), &redactor.clean(after))
+        let clean = |text: &str| self.crib.redactor.clean(text).into_owned();
+        difference::of_texts(&clean(before), &clean(after), DifferenceLength::Usual)
     }
 
     fn changed_calls(&self, wanted: &WantedChanges) -> Result<ChangedCallList, ToolError> {
