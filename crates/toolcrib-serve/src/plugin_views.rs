@@ -46,7 +46,7 @@ struct ExampleFields {
 /// A proposal that is kept, answered or not.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct KeptFields {
+pub(crate) struct KeptFields {
     #[serde(flatten)]
     proposal: ProposalFields,
     /// The answer, if there is one.
@@ -152,7 +152,7 @@ impl AnswerFields {
 
 impl KeptFields {
     /// Returns what is told of a proposal that is kept.
-    pub fn of(kept: KeptProposal) -> Self {
+    pub(crate) fn of(kept: KeptProposal) -> Self {
         Self {
             proposal: ProposalFields::of(&kept.proposal, kept.status.as_str()),
             answer: kept.answer.map(AnswerFields::of),

@@ -63,14 +63,17 @@ export function changeWords(change: ExpectedChange): string {
 /** What undo puts back, and what nothing takes back. */
 export function undoWords(approval: Approval): { back: string; not: string } {
   const { changes, network, runs, files } = approval;
-  const named = changes.filter((it) => it.kind !== "create").map((it) => plain(it.path));
-  const made = changes.filter((it) => it.kind === "create").map((it) => plain(it.path));
-  const back = [named.length > 0 && `puts back ${listed(named)}`, made.length > 0 && `removes ${listed(made)}`].filter(Boolean).join(", ");
+  const paths = (all: ExpectedChange[]) => listed(all.map((it) => plain(it.path)));
   if (runs != null) {
+    // Of a command, only those paths are certain whose files were counted.
+    const counted = changes.filter((it) => it.kind === "delete" && (it.files ?? 0) > 0);
+    const back = counted.length > 0 ? `puts back ${paths(counted)}, and` : "puts back";
     const sent = network != null && network.length > 0 ? `, nor what it sends to ${listed(network.map(plain))}` : "";
-    return { back: back || "puts back the files of the command line that it changes", not: `Nothing takes back what its programs change besides${sent}.` };
+    return { back: `${back} those files of the command line that are copied before it runs.`, not: `Nothing takes back what its programs change besides${sent}.` };
   }
   if (changes.length === 0 && files.length === 0) return { back: "", not: "Nothing takes back what this tool does." };
+  const [made, changed] = [changes.filter((it) => it.kind === "create"), changes.filter((it) => it.kind !== "create")];
+  const back = [changed.length > 0 && `puts back ${paths(changed)}`, made.length > 0 && `removes ${paths(made)}`].filter(Boolean).join(", ");
   return { back: `${back}, as long as nobody changes ${changes.length > 1 ? "them" : "it"} afterwards`, not: "" };
 }
 

@@ -56,33 +56,35 @@ export function ProposalQueue({ pending, servers, settled, plugins, current }: P
           <span class="clip second">{it.import ? "the server itself is new or changed" : `${count(it.waiting.length)} ${it.waiting.length === 1 ? "tool" : "tools"} new or changed`}</span>
         </a>
       ))}
-      {settled.length > 0 && <Heading name="Settled" number={settled.length} />}
-      {settled.slice(0, MOST_SETTLED).map((it) => (
-        <a key={it.id} {...shared(it.id)}>
-          <span class="row">
-            <span class="tag settled clip">{plain(it.toolName)}</span>
-            <span class="end third">
-              <Ago time={it.answer?.at ?? it.createdAt} />
+      <div class="settled-list">
+        {settled.length > 0 && <Heading name="Settled" number={settled.length} />}
+        {settled.slice(0, MOST_SETTLED).map((it) => (
+          <a key={it.id} {...shared(it.id)}>
+            <span class="row">
+              <span class="tag settled clip">{plain(it.toolName)}</span>
+              <span class="end third">
+                <Ago time={it.answer?.at ?? it.createdAt} />
+              </span>
             </span>
-          </span>
-          <span class="clip">
-            <span class={it.status === "approved" ? "" : "red"}>{it.status}</span>
-            {it.answer?.by != null && ` by ${oneLine(it.answer.by)}`}
-            {it.answer != null && it.answer.reason !== "" && `: “${oneLine(it.answer.reason)}”`}
-          </span>
-        </a>
-      ))}
-      {plugins.length > 0 && <Heading name="Tools" number={plugins.length} />}
-      {plugins.map((it) => (
-        <a key={it.name} {...shared(TOOL + it.name)}>
-          <span class="row">
-            <code class="clip">{plain(it.name)}</code>
-            <span class="end third">
-              {it.problem != null ? <Mark name="failed" /> : !it.enabled && <Mark name="off" />} {it.problem != null ? "does not run" : it.enabled ? (it.version === null ? "" : shortHash(it.version)) : "disabled"}
+            <span class="clip">
+              <span class={it.status === "approved" ? "" : "red"}>{it.status}</span>
+              {it.answer?.by != null && ` by ${oneLine(it.answer.by)}`}
+              {it.answer != null && it.answer.reason !== "" && `: “${oneLine(it.answer.reason)}”`}
             </span>
-          </span>
-        </a>
-      ))}
+          </a>
+        ))}
+        {plugins.length > 0 && <Heading name="Tools" number={plugins.length} />}
+        {plugins.map((it) => (
+          <a key={it.name} {...shared(TOOL + it.name)}>
+            <span class="row">
+              <code class="clip">{plain(it.name)}</code>
+              <span class="end third">
+                {it.problem != null ? <Mark name="failed" /> : !it.enabled && <Mark name="off" />} {it.problem != null ? "does not run" : it.enabled ? (it.version === null ? "" : shortHash(it.version)) : "disabled"}
+              </span>
+            </span>
+          </a>
+        ))}
+      </div>
     </nav>
   );
 }

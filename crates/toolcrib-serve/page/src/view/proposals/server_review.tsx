@@ -13,17 +13,9 @@ import type { Reply } from "../../reply.ts";
 import { grouped, type Server } from "./proposal_words.ts";
 
 export function ServerReview({ server, onChanged }: { server: Server; onChanged: () => void }) {
-  const pane = useRef<HTMLDivElement>(null);
-  const end = useRef<HTMLDivElement>(null);
-  const isSeen = useSeen(end, true);
-  const isSettling = useSettling();
   const [failure, setFailure] = useState<ApiFailure>();
   const [accepted, setAccepted] = useState<string[]>();
-  const hash = server.waiting_hash ?? null;
-  const isLost = connection.value.state === "lost";
-  const isOff = hash === null || !isSeen || isSettling || isLost;
-  const accept = async () => {
-    if (isOff) return;
+  const accept = async (hash: string) => {
     try {
       const reply = (await post(`/api/servers/${encodeURIComponent(server.name)}/accept`, { hash })) as Reply<"/api/servers/{name}/accept", "post">;
       setAccepted(reply.accepted);
@@ -32,6 +24,28 @@ export function ServerReview({ server, onChanged }: { server: Server; onChanged:
       if (error instanceof ApiFailure) setFailure(error);
     }
     onChanged();
+  };
+  // What has changed while somebody read it must be read again.
+  return <ServerPanes key={server.waiting_hash ?? "nothing"} server={server} accept={accept} accepted={accepted} failure={failure} />;
+}
+
+interface PanesProps {
+  server: Server;
+  accept: (hash: string) => Promise<void>;
+  accepted: string[] | undefined;
+  failure: ApiFailure | undefined;
+}
+
+function ServerPanes({ server, accept: send, accepted, failure }: PanesProps) {
+  const pane = useRef<HTMLDivElement>(null);
+  const end = useRef<HTMLDivElement>(null);
+  const isSeen = useSeen(end, true);
+  const isSettling = useSettling();
+  const hash = server.waiting_hash ?? null;
+  const isLost = connection.value.state === "lost";
+  const isOff = hash === null || !isSeen || isSettling || isLost;
+  const accept = () => {
+    if (!isOff) void send(hash);
   };
   useKeys({ y: accept, v: () => pageDown(pane.current) });
   return (
@@ -65,7 +79,7 @@ export function ServerReview({ server, onChanged }: { server: Server; onChanged:
             )}
             <div>
               <dt>On offer</dt>
-              <dd>{count(server.tools.length)} tools</dd>
+              <dd>{server.tools.length === 1 ? "1 tool" : `${count(server.tools.length)} tools`}</dd>
             </div>
           </dl>
           {server.problem != null && <p class="red">The last time: {plain(server.problem)}</p>}

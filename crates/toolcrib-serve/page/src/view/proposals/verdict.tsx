@@ -45,7 +45,7 @@ export function Verdict({ review, isSeen, showAll, onClosed }: Props) {
       onClosed("used");
     } catch (error) {
       if (!(error instanceof ApiFailure)) throw error;
-      if (error.code === "closed") onClosed("raced");
+      if (error.code === "proposal_closed") onClosed("raced");
       else setFailure(error);
     } finally {
       setBusy(false);
