@@ -48,6 +48,19 @@ main(async () => {
     check(found.length === 0, found.join("\n"));
   }
 
+  // What is shown to paste is a command that works.
+  await page.goto(`${PAGE_URL}/connect/http`);
+  const pasted = await page.locator(".steps > ol > li").nth(1).locator("pre").textContent();
+  const [, target, body] = /(http:\S+)[^']*'(\{.*\})'$/s.exec(pasted.trim());
+  const tried = await api("POST", target.slice(PAGE_URL.length), JSON.parse(body), ADMIN_TOKEN);
+  check(tried.status === 200, `${pasted} ${JSON.stringify(tried.body)}`);
+  for (const other of ["http", "mcp-http", "tokens"]) {
+    await page.goto(`${PAGE_URL}/connect/${other}`);
+    await page.locator(".steps > h2").waitFor();
+    const found = await violations(page);
+    check(found.length === 0, `${other}: ${found.join("\n")}`);
+  }
+
   // The first call of a client shows up, with its odd name as text.
   await page.goto(`${PAGE_URL}/connect/claude-code`);
   await page.getByText("No call from Claude Code yet").waitFor();

@@ -11,7 +11,7 @@ import { Note, Shown } from "../part/notes.tsx";
 import { CodeBox } from "../part/texts.tsx";
 import { TitleBlock } from "../part/title_block.tsx";
 import type { Reply } from "../reply.ts";
-import { addressOf, route } from "../router.ts";
+import { addressOf, route, setQuery } from "../router.ts";
 
 type Snippet = Reply<"/api/connect">["clients"][number];
 
@@ -27,7 +27,8 @@ export function Connect() {
   const loaded = useData<Reply<"/api/connect">>(isAgent ? null : "/api/connect");
   const clients = loaded.data?.clients ?? [];
   const chosen = route.value.rest || clients[0]?.client || "";
-  const command = chosen === "tokens" || chosen in OTHERS ? "toolcrib tokens list" : `toolcrib mcp install ${chosen} --print`;
+  const snippet = snippetOf(clients, chosen);
+  const command = snippet === undefined ? "toolcrib tokens list" : `${snippet.command} --print`;
   const request = chosen === "tokens" ? "GET /api/tokens" : "GET /api/connect";
   return (
     <section class="view">
@@ -54,6 +55,12 @@ export function Connect() {
       <TitleBlock command={command} request={request} />
     </section>
   );
+}
+
+/** What is shown of a client: of the file that the address names, or of the first. */
+function snippetOf(clients: Snippet[], chosen: string): Snippet | undefined {
+  const own = clients.filter((it) => it.client === chosen);
+  return own.find((it) => it.scope === route.value.query.get("scope")) ?? own[0];
 }
 
 function ClientList({ clients, chosen }: { clients: Snippet[]; chosen: string }) {
@@ -88,7 +95,7 @@ function Chosen({ chosen, data }: { chosen: string; data: Reply<"/api/connect"> 
   if (chosen === "http") return <HttpSteps />;
   if (chosen === "mcp-http") return <McpOverHttpSteps />;
   const snippets = data.clients.filter((it) => it.client === chosen);
-  if (snippets.length > 0) return <ClientSteps snippets={snippets} workspace={data.workspace} />;
+  if (snippets.length > 0) return <ClientSteps snippets={snippets} />;
   return (
     <div class="pad">
       <Note tone="info">Toolcrib does not know the client {plain(chosen)}. “MCP over HTTP” works with any client.</Note>
@@ -98,10 +105,9 @@ function Chosen({ chosen, data }: { chosen: string; data: Reply<"/api/connect"> 
 
 const SCOPES: Record<string, string> = { project: "the project's file, which can be shared", user: "your own file, for this workspace" };
 
-function ClientSteps({ snippets, workspace }: { snippets: Snippet[]; workspace: string }) {
-  const [scope, setScope] = useState(snippets[0]!.scope);
+function ClientSteps({ snippets }: { snippets: Snippet[] }) {
   const [isByHand, setByHand] = useState(false);
-  const snippet = snippets.find((it) => it.scope === scope) ?? snippets[0]!;
+  const snippet = snippetOf(snippets, snippets[0]!.client)!;
   return (
     <div class="section steps">
       <h2>Connect {oneLine(snippet.title)}</h2>
@@ -112,14 +118,11 @@ function ClientSteps({ snippets, workspace }: { snippets: Snippet[]; workspace: 
           <div class="options" role="radiogroup" aria-label="Whose file">
             {snippets.map((it) => (
               <label class="option" key={it.scope}>
-                <input type="radio" name="scope" checked={it.scope === scope} onChange={() => setScope(it.scope)} />
+                <input type="radio" name="scope" checked={it === snippet} onChange={() => setQuery({ scope: it.scope })} />
                 {SCOPES[it.scope] ?? it.scope}
               </label>
             ))}
           </div>
-          <p class="third">
-            <code>{plain(snippet.file)}</code>
-          </p>
         </li>
         <li>
           <h3>Add Toolcrib to the client</h3>
@@ -139,18 +142,17 @@ function ClientSteps({ snippets, workspace }: { snippets: Snippet[]; workspace: 
               <p class="third">It shows this before it writes, and keeps what else is in the file:</p>
             </>
           )}
-          <CodeBox file={snippet.file.split("/").at(-1)!} text={snippet.text} />
-          {snippet.warning != null && <Note tone="wait">{plain(snippet.warning)}</Note>}
-          <p class="third">{plain(snippet.afterwards)}</p>
+          <CodeBox file={snippet.file} text={snippet.text} />
+          <p class="third">
+            {plain(snippet.afterwards)}
+            {snippet.warning != null && <span class="brass"> {plain(snippet.warning)}.</span>}
+          </p>
         </li>
         <li>
           <h3>See its first call</h3>
           <FirstCall door="mcp" who={snippet.title} />
         </li>
       </ol>
-      <p class="third">
-        Calls work in <code>{plain(workspace)}</code>.
-      </p>
     </div>
   );
 }

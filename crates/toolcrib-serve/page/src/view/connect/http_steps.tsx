@@ -20,7 +20,7 @@ export function HttpSteps() {
   const [token, setToken] = useState<string>();
   const shown = token ?? "$TOOLCRIB_TOKEN";
   const curl = `curl -H "Authorization: Bearer ${shown}" -H 'Content-Type: application/json' \\
-  ${location.origin}/api/tools/execute/clemini/list_directory \\
+  ${location.origin}/api/tools/execute/read_dir \\
   -d '{"args": {"path": "."}}'`;
   return (
     <div class="section steps">
