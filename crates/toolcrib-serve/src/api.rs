@@ -27,6 +27,8 @@ mod openapi;
 mod operation;
 mod outcome;
 mod outliving;
+mod overview;
+mod overview_source;
 mod plugin_replies;
 mod plugin_source;
 mod plugins;
@@ -65,6 +67,9 @@ pub use full_outcome::{
 };
 use operation::Operation;
 pub(crate) use outliving::{Outliving, Panicked};
+pub use overview_source::{
+    HealthState, Measure, RecordedOverview, RecordedSeries, ToolHealth, WorseMeasure,
+};
 pub use plugin_source::LivePlugins;
 pub(crate) use running_calls::RunningCall;
 pub use running_calls::RunningCalls;
@@ -79,6 +84,7 @@ fn described_operations() -> Vec<Operation> {
         config::operations,
         execute::operations,
         statistics::operations,
+        overview::operations,
         calls::operations,
         approvals::operations,
         audit::operations,

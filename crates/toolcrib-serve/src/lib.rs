@@ -33,10 +33,11 @@ mod viewer;
 pub use api::{
     Api, ApiPorts, Backend, CONTRACT_CATALOGUE, ChangedCall, ChangedCallList, ChangedValue,
     ChangesScope, CommandPlace, ConfigChanged, ConfigError, ConfigErrorKind, DifferenceLine,
-    EventFeed, FileDifference, FullError, FullOutcome, LineKind, LiveConfig, LivePlugins,
-    PlannedCall, PlannedEdit, RebuiltStats, ReportError, ReportKind, RestoredFile, RulesChanged,
-    RunningCalls, SettingsReport, SettingsState, SharedFlush, ShownChange, Statistics, TaskState,
-    TaskSummary, TextDifference, ToolConfig, ToolConfigChange, UndoReport, Wanted, WantedChanges,
+    EventFeed, FileDifference, FullError, FullOutcome, HealthState, LineKind, LiveConfig,
+    LivePlugins, Measure, PlannedCall, PlannedEdit, RebuiltStats, RecordedOverview, RecordedSeries,
+    ReportError, ReportKind, RestoredFile, RulesChanged, RunningCalls, SettingsReport,
+    SettingsState, SharedFlush, ShownChange, Statistics, TaskState, TaskSummary, TextDifference,
+    ToolConfig, ToolConfigChange, ToolHealth, UndoReport, Wanted, WantedChanges, WorseMeasure,
     has_bare_names, routes,
 };
 pub use body::JsonBody;
