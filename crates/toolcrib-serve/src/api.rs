@@ -29,6 +29,8 @@ mod openapi;
 mod operation;
 mod outcome;
 mod outliving;
+mod overview;
+mod overview_source;
 mod plugin_replies;
 mod plugin_source;
 mod plugins;
@@ -73,6 +75,9 @@ pub use full_outcome::{
 };
 use operation::Operation;
 pub(crate) use outliving::{Outliving, Panicked};
+pub use overview_source::{
+    HealthState, Measure, RecordedOverview, RecordedSeries, ToolHealth, WorseMeasure,
+};
 pub use plugin_source::LivePlugins;
 pub use rules_replay::{ReplayedCall, RulesReplay, WantedReplay};
 pub(crate) use running_calls::RunningCall;
@@ -88,6 +93,7 @@ fn described_operations() -> Vec<Operation> {
         config::operations,
         execute::operations,
         statistics::operations,
+        overview::operations,
         calls::operations,
         approvals::operations,
         audit::operations,

@@ -247,6 +247,10 @@ fn run_commands(story: &mut Story<'_>) {
 fn read_statistics(story: &mut Story<'_>) {
     story.execute("read_file", json!({"path": "nope.txt"}));
     story.ask("stats", Asked { role: "approver", ..Asked::default() });
+    let query: &[_] = &[("window", "1h")];
+    story.ask("overview", Asked { role: "approver", query, ..Asked::default() });
+    let query: &[_] = &[("tool", "forgekeeper/read_file"), ("window", "24h")];
+    story.ask("tool_series", Asked { role: "approver", query, ..Asked::default() });
     story.ask("rebuild_stats", Asked { role: "admin", ..Asked::default() });
     for (all, one, by_full_name) in [
         ("errors", "tool_errors", "tool_errors_by_full_name"),
