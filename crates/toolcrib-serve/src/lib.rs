@@ -32,13 +32,15 @@ mod token_bucket;
 mod viewer;
 
 pub use api::{
-    Api, ApiPorts, Backend, CONTRACT_CATALOGUE, ChangedCall, ChangedCallList, ChangedValue,
-    ChangesScope, CommandPlace, ConfigChanged, ConfigError, ConfigErrorKind, DifferenceLength,
-    DifferenceLine, EventFeed, FileDifference, FullError, FullOutcome, LineKind, LiveConfig,
-    LivePlugins, PlannedCall, PlannedEdit, RebuiltStats, ReportError, ReportKind, RestoredFile,
-    RulesChanged, RunningCalls, SettingsReport, SettingsState, SharedFlush, ShownChange,
-    Statistics, TaskState, TaskSummary, TextDifference, ToolConfig, ToolConfigChange, UndoReport,
-    Wanted, WantedChanges, has_bare_names, routes,
+    Api, ApiPorts, Backend, CONTRACT_CATALOGUE, ChangeWay, ChangedCall, ChangedCallList,
+    ChangedValue, ChangesScope, ClientSnippet, CommandPlace, ConfigChanged, ConfigError,
+    ConfigErrorKind, DifferenceLength, DifferenceLine, EditedFile, EventFeed, FileDifference,
+    FullError, FullOutcome, HealthState, LineKind, LiveConfig, LivePlugins, Measure, PlannedCall,
+    PlannedEdit, RebuiltStats, RecordedOverview, RecordedSeries, ReplayedCall, ReportError,
+    ReportKind, RestoredFile, RulesChanged, RulesReplay, RunningCalls, SettingsReport,
+    SettingsState, SharedFlush, ShownChange, ShownSetting, Statistics, TaskState, TaskSummary,
+    TextDifference, ToolConfig, ToolConfigChange, ToolHealth, UndoReport, Wanted, WantedChanges,
+    WantedReplay, WorseMeasure, has_bare_names, routes,
 };
 pub use body::JsonBody;
 pub use config::{ConnectionBounds, ListenAddress, RequestBounds, RequestRate, ServerConfig};

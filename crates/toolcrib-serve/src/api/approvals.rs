@@ -373,7 +373,7 @@ fn failure(id: &str, err: ApprovalError) -> ApiError {
     }
 }
 
-fn unreadable(err: &std::io::Error) -> ApiError {
+pub(super) fn unreadable(err: &std::io::Error) -> ApiError {
     let message = format!("the approvals cannot be read: {err}");
     ApiError::unavailable(message)
 }

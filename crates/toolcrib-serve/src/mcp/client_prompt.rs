@@ -76,6 +76,7 @@ impl ClientPrompt {
             tool: question.tool.clone(),
             decision: question.decision.clone(),
             question: question.clone(),
+            commands: Vec::new(),
             trouble: None,
         };
         self.server.api.ports.backend.planned_edits(&preview, DifferenceLength::Usual)

@@ -106,7 +106,11 @@ pub(super) fn texts(terminal: Terminal, before: &str, after: &str) -> String {
 }
 
 /// Finds the difference of two texts, with three lines of context around each change; nothing if they are equal.
-fn of_texts(before: &str, after: &str, length: DifferenceLength) -> Option<FileDifference> {
+pub(super) fn of_texts(
+    before: &str,
+    after: &str,
+    length: DifferenceLength,
+) -> Option<FileDifference> {
     let (most_lines, most_line_bytes) = match length {
         DifferenceLength::Usual => (MOST_DIFF_LINES, MOST_LINE_BYTES),
         DifferenceLength::Whole => (usize::MAX, usize::MAX),

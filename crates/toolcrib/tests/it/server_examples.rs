@@ -143,6 +143,7 @@ fn every_operation_has_an_example_and_the_server_answers_it_so() {
     bring_tools(&mut story);
     mount_servers(&mut story, &scratch);
     change_settings(&mut story);
+    connect_clients(&mut story);
     look_around(&mut story);
     let Story { specification, examples, .. } = story;
     let is_json = |it: &Value| !it["responses"]["200"]["content"]["application/json"].is_null();
@@ -246,6 +247,10 @@ fn run_commands(story: &mut Story<'_>) {
 fn read_statistics(story: &mut Story<'_>) {
     story.execute("read_file", json!({"path": "nope.txt"}));
     story.ask("stats", Asked { role: "approver", ..Asked::default() });
+    let query: &[_] = &[("window", "1h")];
+    story.ask("overview", Asked { role: "approver", query, ..Asked::default() });
+    let query: &[_] = &[("tool", "forgekeeper/read_file"), ("window", "24h")];
+    story.ask("tool_series", Asked { role: "approver", query, ..Asked::default() });
     story.ask("rebuild_stats", Asked { role: "admin", ..Asked::default() });
     for (all, one, by_full_name) in [
         ("errors", "tool_errors", "tool_errors_by_full_name"),
@@ -276,6 +281,17 @@ fn change_rules(story: &mut Story<'_>) {
     let body = json!({ "toml": toml });
     story.ask("add_rules", Asked { role: "admin", body, ..Asked::default() });
     story.ask("list_rules", Asked { role: "approver", ..Asked::default() });
+    let more = "[[rule]]\nid = \"notes\"\ntool = \"write_file\"\nwrites = [\"notes/**\"]\neffect = \"allow\"\n";
+    let body = json!({"toml": more, "days": 7});
+    story.ask("replay_rules", Asked { role: "approver", body, ..Asked::default() });
+    let query: &[_] = &[("hours", "24")];
+    story.ask("rule_uses", Asked { role: "approver", query, ..Asked::default() });
+    // Which rules decided is told by the other tests.
+    if let Some(rules) = story.examples.get_mut("rule_uses").map(|it| &mut it["reply"]["rules"]) {
+        let named: Map<String, Value> =
+            rules.as_object().unwrap().clone().into_iter().take(1).collect();
+        *rules = Value::Object(named);
+    }
     let body = json!({"tool": "write_file", "args": {"path": "c.txt", "content": "x"}});
     story.ask("explain", Asked { role: "agent", body, ..Asked::default() });
     let path: &[_] = &[("id", "no-secrets")];
@@ -375,6 +391,24 @@ fn change_settings(story: &mut Story<'_>) {
     {
         *settings = json!({"mode": settings["mode"]});
     }
+}
+
+fn connect_clients(story: &mut Story<'_>) {
+    story.ask("connect", Asked { role: "approver", ..Asked::default() });
+    let query: &[_] = &[("hours", "24")];
+    story.ask("list_callers", Asked { role: "approver", query, ..Asked::default() });
+    let body = json!({"name": "code-agent", "role": "agent"});
+    story.ask("add_token", Asked { role: "admin", body, ..Asked::default() });
+    story.ask("list_tokens", Asked { role: "admin", ..Asked::default() });
+    let path: &[_] = &[("name", "code-agent")];
+    story.ask("rotate_token", Asked { role: "admin", path, ..Asked::default() });
+    // A token that counts for nothing is a secret that looks like one.
+    for id in ["add_token", "rotate_token"] {
+        if let Some(token) = story.examples.get_mut(id).map(|it| &mut it["reply"]["token"]) {
+            *token = json!("tcb_…");
+        }
+    }
+    story.ask("revoke_token", Asked { role: "admin", path, ..Asked::default() });
 }
 
 fn look_around(story: &mut Story<'_>) {
