@@ -428,6 +428,26 @@ export type paths = {
         patch?: never;
         trace?: never;
     };
+    "/api/proposals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists the proposals that are kept, answered or not, the newest first. An agent sees its own.
+         * @description For tokens with the role `agent` or `approver` or `admin`.
+         */
+        get: operations["list_all_proposals"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/rules": {
         parameters: {
             query?: never;
@@ -486,6 +506,46 @@ export type paths = {
          * @description For tokens with the role `agent` or `approver` or `admin`.
          */
         post: operations["explain"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/servers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists the mounted MCP servers, with what waits of them.
+         * @description For tokens with the role `approver` or `admin`.
+         */
+        get: operations["list_servers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/servers/{name}/accept": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Accepts the new and changed tools of an MCP server, or a server of an imported file.
+         * @description For tokens with the role `approver` or `admin`.
+         */
+        post: operations["accept_server"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1488,6 +1548,8 @@ export interface operations {
     list_approvals: {
         parameters: {
             query?: {
+                /** @description Only those that were asked, answered or over at this time or later. */
+                since?: string;
                 /** @description Those that are pending, unless all are asked for. */
                 status?: "pending" | "all";
             };
@@ -1767,7 +1829,10 @@ export interface operations {
     };
     show_approval: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Whether differences have all their lines. Otherwise the first lines of each are shown, and the others are counted. */
+                whole?: boolean;
+            };
             header?: never;
             path: {
                 /** @example 01M7QBNQWKC3RK3Y3ZRCP47KXZ */
@@ -2039,8 +2104,19 @@ export interface operations {
                             /** @description The workspace in which the call would run. */
                             workspace: string;
                         };
+                        /** @description The files and folders that an answer is bound to: if one of them changes, the call does not run. */
+                        bound_to: {
+                            /** @description How many more there are. */
+                            more: number;
+                            /** @description The first of them. */
+                            paths: string[];
+                        };
                         /** @description What changed in the workspace since the question, if it is not answered yet. */
                         changed: string[];
+                        /** @description The command that the call would run, as it is written. */
+                        command: string | null;
+                        /** @description The directory in which the command would start, as it is written. Without one, it is the workspace. */
+                        directory: string | null;
                         /** @description What the call would change in files, if it is not answered yet. */
                         edits: {
                             /** @description The difference, if there is one. */
@@ -2069,7 +2145,16 @@ export interface operations {
                             /** @description The file, as the question names it. */
                             place: string;
                         }[];
+                        /** @description Whether the call belongs to another workspace than the server's, so that it cannot be approved here. */
+                        elsewhere: boolean;
                         ok: boolean;
+                        /** @description Whether the one who asks this asked for the call, and so cannot answer. */
+                        own: boolean;
+                        /**
+                         * Format: uint8
+                         * @description The tier of the tool.
+                         */
+                        tier: number | null;
                     };
                 };
             };
@@ -3177,6 +3262,69 @@ export interface operations {
             };
         };
     };
+    list_all_proposals: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The most proposals to return.
+                 * @example 2
+                 */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        count: number;
+                        ok: boolean;
+                        proposals: {
+                            /** @description The answer, if there is one. */
+                            answer?: {
+                                at: string;
+                                /** @description Who answered. Nobody, if its time was over. */
+                                by: string | null;
+                                /** @description The reason that was given. */
+                                reason: string;
+                            } | null;
+                            /** @description Who proposed it. */
+                            by: string;
+                            createdAt: string;
+                            /** @description What the examples did that the module declares. */
+                            examples: {
+                                about: string;
+                                /**
+                                 * Format: double
+                                 * @description How long it took, in milliseconds.
+                                 */
+                                elapsedMs?: number | null;
+                                /** @description What went wrong. */
+                                message?: string | null;
+                                ok: boolean;
+                            }[];
+                            expiresAt: string;
+                            /** @description The hash of code and declaration, which an approval is bound to. */
+                            hash: string;
+                            id: string;
+                            /** @description Why. */
+                            reasoning: string;
+                            /** @description `pending`, `approved`, `rejected` or `expired`. */
+                            status: string;
+                            toolName: string;
+                        }[];
+                    };
+                };
+            };
+        };
+    };
     list_rules: {
         parameters: {
             query?: never;
@@ -3372,6 +3520,98 @@ export interface operations {
                         tool: string;
                         /** @description Why the call would fail anyway, if it would. */
                         trouble: string | null;
+                    };
+                };
+            };
+        };
+    };
+    list_servers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        count: number;
+                        ok: boolean;
+                        servers: {
+                            /** @description The command or the address, as the settings have it. */
+                            command: string;
+                            /** @description What a file of `mcp.import` says about the server, if nobody has accepted that yet. */
+                            import?: {
+                                file: string;
+                                /** @description What the file says about it. */
+                                written: string;
+                            } | null;
+                            /** @description Whether its tools are known. A server that was never reached is not mounted. */
+                            mounted: boolean;
+                            name: string;
+                            /** @description Why it could not be started or reached last, if it could not. */
+                            problem?: string | null;
+                            /**
+                             * Format: uint8
+                             * @description The tier of its tools.
+                             */
+                            tier: number | null;
+                            /** @description The tools on offer, by their names on the wire. */
+                            tools: string[];
+                            /** @description The tools that are new or have changed. They are not on offer until somebody accepts them. */
+                            waiting: {
+                                /** @description What differs from the definition that was accepted, as lines. */
+                                difference: string;
+                                /** @description The hash of its definition. */
+                                hash: string;
+                                name: string;
+                                /** @description Whether no definition of it was accepted before. */
+                                new: boolean;
+                            }[];
+                            /** @description The hash of all that waits, which an acceptance is bound to. */
+                            waiting_hash?: string | null;
+                        }[];
+                    };
+                };
+            };
+        };
+    };
+    accept_server: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example notes */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description The `waiting_hash` of what was shown. Nothing else is accepted. */
+                    hash: string;
+                };
+            };
+        };
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The names of the tools, or the server's own if it was one of an imported file. */
+                        accepted: string[];
+                        ok: boolean;
+                        server: string;
                     };
                 };
             };
@@ -5081,6 +5321,11 @@ export interface operations {
                             /** @description What the examples did that the module declares. */
                             examples: {
                                 about: string;
+                                /**
+                                 * Format: double
+                                 * @description How long it took, in milliseconds.
+                                 */
+                                elapsedMs?: number | null;
                                 /** @description What went wrong. */
                                 message?: string | null;
                                 ok: boolean;
@@ -5145,7 +5390,21 @@ export interface operations {
                         description: string;
                         /** @description What differs from the code of that version. */
                         difference?: string | null;
+                        /** @description What the examples of that version did when it was proposed. */
+                        examplesBefore: {
+                            about: string;
+                            /**
+                             * Format: double
+                             * @description How long it took, in milliseconds.
+                             */
+                            elapsedMs?: number | null;
+                            /** @description What went wrong. */
+                            message?: string | null;
+                            ok: boolean;
+                        }[];
                         ok: boolean;
+                        /** @description Whether the one who asks this proposed the tool, and so cannot answer. */
+                        own: boolean;
                         /** @description The JSON Schema of the arguments. */
                         parameters: unknown;
                         /** @description What it asks for and the active version does not, and the other way round: `added` and `removed`. */
@@ -5160,6 +5419,11 @@ export interface operations {
                             /** @description What the examples did that the module declares. */
                             examples: {
                                 about: string;
+                                /**
+                                 * Format: double
+                                 * @description How long it took, in milliseconds.
+                                 */
+                                elapsedMs?: number | null;
                                 /** @description What went wrong. */
                                 message?: string | null;
                                 ok: boolean;
@@ -5226,6 +5490,11 @@ export interface operations {
                             /** @description What the examples did that the module declares. */
                             examples: {
                                 about: string;
+                                /**
+                                 * Format: double
+                                 * @description How long it took, in milliseconds.
+                                 */
+                                elapsedMs?: number | null;
                                 /** @description What went wrong. */
                                 message?: string | null;
                                 ok: boolean;
