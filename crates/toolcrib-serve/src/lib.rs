@@ -33,12 +33,12 @@ mod viewer;
 pub use api::{
     Api, ApiPorts, Backend, CONTRACT_CATALOGUE, ChangeWay, ChangedCall, ChangedCallList,
     ChangedValue, ChangesScope, ClientSnippet, CommandPlace, ConfigChanged, ConfigError,
-    ConfigErrorKind, DifferenceLine, EditedFile, EventFeed, FileDifference, FullError, FullOutcome,
-    LineKind, LiveConfig, LivePlugins, PlannedCall, PlannedEdit, RebuiltStats, ReplayedCall,
-    ReportError, ReportKind, RestoredFile, RulesChanged, RulesReplay, RunningCalls, SettingsReport,
-    SettingsState, SharedFlush, ShownChange, ShownSetting, Statistics, TaskState, TaskSummary,
-    TextDifference, ToolConfig, ToolConfigChange, UndoReport, Wanted, WantedChanges, WantedReplay,
-    has_bare_names, routes,
+    ConfigErrorKind, DifferenceLine, EditedSettings, EventFeed, FileDifference, FullError,
+    FullOutcome, LineKind, LiveConfig, LivePlugins, PlannedCall, PlannedEdit, RebuiltStats,
+    ReplayedCall, ReportError, ReportKind, RestoredFile, RulesChanged, RulesReplay, RunningCalls,
+    SettingsReport, SettingsState, SharedFlush, ShownChange, ShownSetting, Statistics, TaskState,
+    TaskSummary, TextDifference, ToolConfig, ToolConfigChange, UndoReport, Wanted, WantedChanges,
+    WantedReplay, has_bare_names, routes,
 };
 pub use body::JsonBody;
 pub use config::{ConnectionBounds, ListenAddress, RequestBounds, RequestRate, ServerConfig};
