@@ -29,6 +29,8 @@ mod openapi;
 mod operation;
 mod outcome;
 mod outliving;
+mod overview;
+mod overview_source;
 mod plugin_replies;
 mod plugin_source;
 mod plugins;
@@ -38,6 +40,7 @@ mod rule_view;
 mod rules;
 mod rules_replay;
 mod running_calls;
+mod servers;
 mod sessions;
 mod shared_flush;
 mod statistics;
@@ -67,11 +70,14 @@ pub use config_source::{
 pub use context::{Api, ApiPorts};
 pub use event_feed::EventFeed;
 pub use full_outcome::{
-    CommandPlace, DifferenceLine, FileDifference, FullError, FullOutcome, LineKind, PlannedCall,
-    PlannedEdit, ShownChange, TextDifference,
+    CommandPlace, DifferenceLength, DifferenceLine, FileDifference, FullError, FullOutcome,
+    LineKind, PlannedCall, PlannedEdit, ShownChange, TextDifference,
 };
 use operation::Operation;
 pub(crate) use outliving::{Outliving, Panicked};
+pub use overview_source::{
+    HealthState, Measure, RecordedOverview, RecordedSeries, ToolHealth, WorseMeasure,
+};
 pub use plugin_source::LivePlugins;
 pub use rules_replay::{ReplayedCall, RulesReplay, WantedReplay};
 pub(crate) use running_calls::RunningCall;
@@ -87,6 +93,7 @@ fn described_operations() -> Vec<Operation> {
         config::operations,
         execute::operations,
         statistics::operations,
+        overview::operations,
         calls::operations,
         approvals::operations,
         audit::operations,
@@ -95,6 +102,7 @@ fn described_operations() -> Vec<Operation> {
         grants::operations,
         proposals::operations,
         plugins::operations,
+        servers::operations,
         rules::operations,
         rule_trials::operations,
         connect::operations,

@@ -25,6 +25,7 @@ mod query;
 mod reply;
 mod request_check;
 mod server;
+mod server_views;
 mod session_life;
 mod tls;
 mod token_bucket;
@@ -33,12 +34,13 @@ mod viewer;
 pub use api::{
     Api, ApiPorts, Backend, CONTRACT_CATALOGUE, ChangeWay, ChangedCall, ChangedCallList,
     ChangedValue, ChangesScope, ClientSnippet, CommandPlace, ConfigChanged, ConfigError,
-    ConfigErrorKind, DifferenceLine, EditedSettings, EventFeed, FileDifference, FullError,
-    FullOutcome, LineKind, LiveConfig, LivePlugins, PlannedCall, PlannedEdit, RebuiltStats,
-    ReplayedCall, ReportError, ReportKind, RestoredFile, RulesChanged, RulesReplay, RunningCalls,
-    SettingsReport, SettingsState, SharedFlush, ShownChange, ShownSetting, Statistics, TaskState,
-    TaskSummary, TextDifference, ToolConfig, ToolConfigChange, UndoReport, Wanted, WantedChanges,
-    WantedReplay, has_bare_names, routes,
+    ConfigErrorKind, DifferenceLength, DifferenceLine, EditedSettings, EventFeed, FileDifference,
+    FullError, FullOutcome, HealthState, LineKind, LiveConfig, LivePlugins, Measure, PlannedCall,
+    PlannedEdit, RebuiltStats, RecordedOverview, RecordedSeries, ReplayedCall, ReportError,
+    ReportKind, RestoredFile, RulesChanged, RulesReplay, RunningCalls, SettingsReport,
+    SettingsState, SharedFlush, ShownChange, ShownSetting, Statistics, TaskState, TaskSummary,
+    TextDifference, ToolConfig, ToolConfigChange, ToolHealth, UndoReport, Wanted, WantedChanges,
+    WantedReplay, WorseMeasure, has_bare_names, routes,
 };
 pub use body::JsonBody;
 pub use config::{ConnectionBounds, ListenAddress, RequestBounds, RequestRate, ServerConfig};
@@ -59,4 +61,5 @@ pub use plugin_views::{PendingFields, PluginFields, ProposalFields, ReviewFields
 pub use presented_token::TokenBook;
 pub use reply::{ApiError, RequestId};
 pub use server::{Server, ServerEnd};
+pub use server_views::ServerFields;
 pub use tls::{Notice, TlsErrorKind, TlsFiles, TrustError, TrustedRoots, client_config};

@@ -10,6 +10,7 @@ mod contract_names;
 mod crib;
 mod diagnosis;
 mod file_area;
+mod kept_stats;
 mod live_config;
 mod live_plugins;
 mod live_settings;

@@ -12,7 +12,7 @@ use toolcrib_runtime::Preview;
 use toolcrib_runtime::undo::{UndoAction, UndoScope};
 
 use super::client_snippet::ClientSnippet;
-use super::full_outcome::{FileDifference, FullOutcome, PlannedEdit};
+use super::full_outcome::{DifferenceLength, FileDifference, FullOutcome, PlannedEdit};
 use super::rules_replay::{RulesReplay, WantedReplay};
 
 /// What the binary does for the API. Everything here can block.
@@ -24,7 +24,7 @@ pub trait Backend: Send + Sync {
     fn kept_outcome(&self, call: &str, tool: &ToolName, kept: &KeptOutcome) -> FullOutcome;
 
     /// Returns what a call would change in files.
-    fn planned_edits(&self, preview: &Preview) -> Vec<PlannedEdit>;
+    fn planned_edits(&self, preview: &Preview, length: DifferenceLength) -> Vec<PlannedEdit>;
 
     /// Returns the difference that each change made.
     fn differences(&self, changes: &[Change]) -> Vec<Option<FileDifference>>;

@@ -11,9 +11,9 @@ use toolcrib_host::{OutputStore, SavedCommand};
 use toolcrib_runtime::Preview;
 use toolcrib_runtime::undo::{Restored, UndoScope};
 use toolcrib_serve::{
-    Backend, ChangedCallList, ClientSnippet, FileDifference, FullOutcome, PlannedEdit,
-    RestoredFile, RulesChanged, RulesReplay, TaskState, TaskSummary, UndoReport, WantedChanges,
-    WantedReplay,
+    Backend, ChangedCallList, ClientSnippet, DifferenceLength, FileDifference, FullOutcome,
+    PlannedEdit, RestoredFile, RulesChanged, RulesReplay, TaskState, TaskSummary, UndoReport,
+    WantedChanges, WantedReplay,
 };
 
 use super::difference;
@@ -84,8 +84,8 @@ impl Backend for ServerBackend {
         outcome_gathering::of_kept(&self.crib, call, tool, kept)
     }
 
-    fn planned_edits(&self, preview: &Preview) -> Vec<PlannedEdit> {
-        difference::of_preview(preview)
+    fn planned_edits(&self, preview: &Preview, length: DifferenceLength) -> Vec<PlannedEdit> {
+        difference::of_preview(preview, length)
     }
 
     fn differences(&self, changes: &[Change]) -> Vec<Option<FileDifference>> {
@@ -94,8 +94,8 @@ impl Backend for ServerBackend {
     }
 
     fn text_difference(&self, before: &str, after: &str) -> Option<FileDifference> {
-        let redactor = &self.crib.redactor;
-        difference::of_texts(&redactor.clean(before), &redactor.clean(after))
+        let clean = |text: &str| self.crib.redactor.clean(text).into_owned();
+        difference::of_texts(&clean(before), &clean(after), DifferenceLength::Usual)
     }
 
     fn changed_calls(&self, wanted: &WantedChanges) -> Result<ChangedCallList, ToolError> {

@@ -141,6 +141,7 @@ fn every_operation_has_an_example_and_the_server_answers_it_so() {
     read_statistics(&mut story);
     change_rules(&mut story);
     bring_tools(&mut story);
+    mount_servers(&mut story, &scratch);
     change_settings(&mut story);
     connect_clients(&mut story);
     look_around(&mut story);
@@ -246,6 +247,10 @@ fn run_commands(story: &mut Story<'_>) {
 fn read_statistics(story: &mut Story<'_>) {
     story.execute("read_file", json!({"path": "nope.txt"}));
     story.ask("stats", Asked { role: "approver", ..Asked::default() });
+    let query: &[_] = &[("window", "1h")];
+    story.ask("overview", Asked { role: "approver", query, ..Asked::default() });
+    let query: &[_] = &[("tool", "forgekeeper/read_file"), ("window", "24h")];
+    story.ask("tool_series", Asked { role: "approver", query, ..Asked::default() });
     story.ask("rebuild_stats", Asked { role: "admin", ..Asked::default() });
     for (all, one, by_full_name) in [
         ("errors", "tool_errors", "tool_errors_by_full_name"),
@@ -324,6 +329,8 @@ fn bring_tools(story: &mut Story<'_>) {
     assert_eq!(story.server.post(&agent, "/api/tools/propose", &worse).0, 200);
     let body = json!({"reason": "the example fails"});
     story.ask("reject_tool", Asked { role: "approver", path, body, ..Asked::default() });
+    let query: &[_] = &[("limit", "2")];
+    story.ask("list_all_proposals", Asked { role: "approver", query, ..Asked::default() });
     assert_eq!(story.server.post(&agent, "/api/tools/propose", &worse).0, 200);
     let approver = story.tokens["approver"].clone();
     let approve = "/api/tools/approve/count_lines";
@@ -349,6 +356,26 @@ fn bring_tools(story: &mut Story<'_>) {
         story.server.send(&admin, "POST", "/api/plugins/count_lines/disable", "", "").0,
         200
     );
+}
+
+fn mount_servers(story: &mut Story<'_>, scratch: &Scratch) {
+    let file = scratch.path("servers.json");
+    std::fs::write(&file, json!({"mcpServers": {}}).to_string()).unwrap();
+    let admin = story.tokens["admin"].clone();
+    let import = |files: Value| json!({ "mcp.import": files });
+    assert_eq!(story.server.post(&admin, "/api/settings", &import(json!([file]))).0, 200);
+    // The file is imported as it is. What comes to it later waits.
+    assert_eq!(story.server.get(&admin, "/api/servers").1["count"], 0);
+    let entry = json!({"command": "notes-server", "args": ["--all"]});
+    std::fs::write(&file, json!({"mcpServers": {"notes": entry}}).to_string()).unwrap();
+    let listed = story.ask("list_servers", Asked { role: "approver", ..Asked::default() });
+    let other = json!({"hash": "of something else"});
+    let (status, refused) = story.server.post(&admin, "/api/servers/notes/accept", &other);
+    assert_eq!((status, &refused["error"]), (409, &"changed_since_shown".into()), "{refused}");
+    let path: &[_] = &[("name", "notes")];
+    let body = json!({"hash": listed["servers"][0]["waiting_hash"]});
+    story.ask("accept_server", Asked { role: "approver", path, body, ..Asked::default() });
+    assert_eq!(story.server.post(&admin, "/api/settings", &import(json!([]))).0, 200);
 }
 
 fn change_settings(story: &mut Story<'_>) {

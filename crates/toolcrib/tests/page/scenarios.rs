@@ -70,3 +70,28 @@ fn clients_are_connected_as_by_the_command_line() {
     let snippets = serde_json::Value::from(snippets).to_string();
     play(&server, &scratch, &[("SNIPPETS", &snippets)], include_str!("connect.js"));
 }
+
+#[test]
+fn a_question_shows_what_an_agent_wrote_as_text_and_all_of_it() {
+    scenario(include_str!("answer_hostile.js"));
+}
+
+#[test]
+fn commands_and_questions_that_came_over_mcp_are_answered() {
+    scenario(include_str!("answer_command.js"));
+}
+
+#[test]
+fn approve_reject_and_roll_back_a_proposal() {
+    scenario(include_str!("proposal.js"));
+}
+
+#[test]
+fn approve_reject_and_roll_back_a_proposal_by_keyboard() {
+    scenario_with(&[("KEYBOARD", "1")], include_str!("proposal.js"));
+}
+
+#[test]
+fn a_server_of_an_imported_file_is_accepted() {
+    scenario(include_str!("accept_server.js"));
+}
