@@ -64,8 +64,8 @@ pub use backend::{
 pub(crate) use calls::visible_story;
 pub use client_snippet::ClientSnippet;
 pub use config_source::{
-    ChangeWay, ChangedValue, ConfigChanged, ConfigError, ConfigErrorKind, EditedFile, LiveConfig,
-    SettingsReport, SettingsState, ShownSetting, ToolConfig, ToolConfigChange, Wanted,
+    ChangeWay, ChangedValue, ConfigChanged, ConfigError, ConfigErrorKind, EditedSettings,
+    LiveConfig, SettingsReport, SettingsState, ShownSetting, ToolConfig, ToolConfigChange, Wanted,
 };
 pub use context::{Api, ApiPorts};
 pub use event_feed::EventFeed;

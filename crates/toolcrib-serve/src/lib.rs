@@ -34,7 +34,7 @@ mod viewer;
 pub use api::{
     Api, ApiPorts, Backend, CONTRACT_CATALOGUE, ChangeWay, ChangedCall, ChangedCallList,
     ChangedValue, ChangesScope, ClientSnippet, CommandPlace, ConfigChanged, ConfigError,
-    ConfigErrorKind, DifferenceLength, DifferenceLine, EditedFile, EventFeed, FileDifference,
+    ConfigErrorKind, DifferenceLength, DifferenceLine, EditedSettings, EventFeed, FileDifference,
     FullError, FullOutcome, HealthState, LineKind, LiveConfig, LivePlugins, Measure, PlannedCall,
     PlannedEdit, RebuiltStats, RecordedOverview, RecordedSeries, ReplayedCall, ReportError,
     ReportKind, RestoredFile, RulesChanged, RulesReplay, RunningCalls, SettingsReport,

@@ -18,7 +18,7 @@ use toolcrib_serve::{
 
 use super::difference;
 use super::doctor::DoctorFindings;
-use super::mcp;
+use super::mcp::snippets::snippets;
 use super::outcome_gathering;
 use super::rules::{self, RuleEdit, RuleEditFault, RuleEditFaultKind};
 use super::rules_replay;
@@ -146,7 +146,7 @@ impl Backend for ServerBackend {
     }
 
     fn client_snippets(&self) -> Vec<ClientSnippet> {
-        mcp::snippets(Path::new(&self.here()))
+        snippets(Path::new(&self.here()))
     }
 
     fn tasks(&self) -> Vec<TaskSummary> {
