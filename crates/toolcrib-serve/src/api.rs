@@ -33,6 +33,8 @@ mod plugins;
 mod proposals;
 mod rules;
 mod running_calls;
+mod session_budget;
+mod session_story;
 mod sessions;
 mod shared_flush;
 mod statistics;
@@ -41,6 +43,7 @@ mod stream_body;
 mod tasks;
 mod tools;
 mod undo;
+mod undo_preview;
 mod version;
 
 use std::sync::Arc;
@@ -71,6 +74,7 @@ pub use running_calls::RunningCalls;
 pub use shared_flush::SharedFlush;
 pub use statistics_source::{RebuiltStats, ReportError, ReportKind, Statistics};
 pub use tools::{CONTRACT_CATALOGUE, has_bare_names};
+pub use undo_preview::{PreviewedFile, UndoPreview};
 
 /// Every operation of the API except the one that serves the specification of all.
 fn described_operations() -> Vec<Operation> {
@@ -91,6 +95,7 @@ fn described_operations() -> Vec<Operation> {
         undo::operations,
         tasks::operations,
         sessions::operations,
+        session_story::operations,
         doctor::operations,
         metrics::operations,
         version::operations,

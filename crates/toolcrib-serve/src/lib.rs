@@ -34,9 +34,9 @@ pub use api::{
     Api, ApiPorts, Backend, CONTRACT_CATALOGUE, ChangedCall, ChangedCallList, ChangedValue,
     ChangesScope, CommandPlace, ConfigChanged, ConfigError, ConfigErrorKind, DifferenceLine,
     EventFeed, FileDifference, FullError, FullOutcome, LineKind, LiveConfig, LivePlugins,
-    PlannedCall, PlannedEdit, RebuiltStats, ReportError, ReportKind, RestoredFile, RulesChanged,
+    PlannedCall, PlannedEdit, PreviewedFile, RebuiltStats, ReportError, ReportKind, RestoredFile, RulesChanged,
     RunningCalls, SettingsReport, SettingsState, SharedFlush, ShownChange, Statistics, TaskState,
-    TaskSummary, TextDifference, ToolConfig, ToolConfigChange, UndoReport, Wanted, WantedChanges,
+    TaskSummary, TextDifference, ToolConfig, ToolConfigChange, UndoPreview, UndoReport, Wanted, WantedChanges,
     has_bare_names, routes,
 };
 pub use body::JsonBody;
