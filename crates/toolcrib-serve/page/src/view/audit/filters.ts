@@ -93,7 +93,7 @@ export function isWanted(call: Call, search: Search): boolean {
     (door === undefined || (call.door ?? "terminal") === door) &&
     (outcome === undefined || call.outcome === outcome) &&
     (decision === undefined || (decision === "ask" ? call.asked_person : call.decision === decision)) &&
-    (changed === undefined || (call.changed && call.error === null)) &&
+    (changed === undefined || (call.changed === true && call.error === null)) &&
     (since === undefined || Date.parse(call.at) >= Date.parse(since)) &&
     (until === undefined || Date.parse(call.at) <= Date.parse(until)) &&
     (search.call === undefined || call.call.startsWith(search.call.toUpperCase())) &&
