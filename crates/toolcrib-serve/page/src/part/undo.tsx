@@ -5,7 +5,7 @@ import { useData } from "../data.ts";
 import { plain } from "../format.ts";
 import { useKeys } from "../keys.ts";
 import type { Reply } from "../reply.ts";
-import { Key, Tag } from "./marks.tsx";
+import { Tag } from "./marks.tsx";
 import { FailureNote, Note, Shown } from "./notes.tsx";
 
 export type Preview = Omit<Reply<"/api/undo/{call}">, "ok">;
@@ -20,8 +20,19 @@ export async function undo(call: string): Promise<Undone> {
   return post<Undone>(`/api/undo/${encodeURIComponent(call)}`);
 }
 
-export function UndoCall({ call, hasChanges, undoneBy, others, onDone }: { call: string; hasChanges: boolean; undoneBy: string | null; others: boolean; onDone: () => void }) {
-  const [isOpen, setOpen] = useState(false);
+interface UndoProps {
+  call: string;
+  /** Whether the journal has changes of the call. */
+  hasChanges: boolean;
+  undoneBy: string | null;
+  /** Whether its command was seen to change files. */
+  others: boolean;
+  isOpen: boolean;
+  setOpen: (isOpen: boolean) => void;
+  onDone: () => void;
+}
+
+export function UndoCall({ call, hasChanges, undoneBy, others, isOpen, setOpen, onDone }: UndoProps) {
   const [said, setSaid] = useState<{ done: Undone } | { failure: ApiFailure }>();
   const canAsk = hasChanges && undoneBy === null && mayUndo();
   useKeys(canAsk ? { u: () => setOpen(true), ...(isOpen ? { Escape: () => setOpen(false) } : {}) } : {});
@@ -43,7 +54,7 @@ export function UndoCall({ call, hasChanges, undoneBy, others, onDone }: { call:
           Undone by <Tag kind="audit" id={undoneBy} isSettled />. To undo that call is to redo this one.
         </Note>
       )}
-      {undoneBy === null && <Dry call={call} isOpen={isOpen} canAsk={canAsk} open={() => setOpen(true)} close={() => setOpen(false)} run={run} />}
+      {undoneBy === null && <Dry call={call} isOpen={isOpen && canAsk} close={() => setOpen(false)} run={run} />}
     </section>
   );
 }
@@ -63,12 +74,8 @@ function DoneNote({ done }: { done: Undone }) {
   );
 }
 
-function Dry({ call, isOpen, canAsk, open, close, run }: { call: string; isOpen: boolean; canAsk: boolean; open: () => void; close: () => void; run: () => void }) {
+function Dry({ call, isOpen, close, run }: { call: string; isOpen: boolean; close: () => void; run: () => void }) {
   const loaded = useData<Preview>(`/api/undo/${encodeURIComponent(call)}`, { live: true, everyMs: 3000 });
-  const button = useRef<HTMLButtonElement>(null);
-  useEffect(() => {
-    if (isOpen) button.current?.focus();
-  }, [isOpen]);
   return (
     <Shown loaded={loaded} what="What undo would do">
       {(preview) => (
@@ -76,27 +83,28 @@ function Dry({ call, isOpen, canAsk, open, close, run }: { call: string; isOpen:
           <div class="undo-words">
             <PreviewWords preview={preview} />
           </div>
-          {canAsk && preview.possible && (
-            <div class="undo-act">
-              {isOpen ? (
-                <>
-                  <button type="button" class="no" ref={button} onClick={run}>
-                    Undo this call
-                  </button>
-                  <button type="button" onClick={close}>
-                    Leave it
-                  </button>
-                </>
-              ) : (
-                <button type="button" onClick={open}>
-                  Undo… <Key name="u" />
-                </button>
-              )}
-            </div>
-          )}
+          {isOpen && <Confirm words="Undo this call" isPossible={preview.possible} run={run} close={close} />}
         </>
       )}
     </Shown>
+  );
+}
+
+/** The second step, which has the focus: the undo itself, or nothing. */
+export function Confirm({ words, isPossible = true, run, close }: { words: string; isPossible?: boolean; run: () => void; close: () => void }) {
+  const first = useRef<HTMLButtonElement>(null);
+  useEffect(() => first.current?.focus(), []);
+  return (
+    <div class="undo-act">
+      {isPossible && (
+        <button type="button" class="no" ref={first} onClick={run}>
+          {words}
+        </button>
+      )}
+      <button type="button" ref={isPossible ? null : first} onClick={close}>
+        Leave it
+      </button>
+    </div>
   );
 }
 

@@ -1,4 +1,5 @@
 // The work of each agent: the sessions left, one of them in the middle, its plan and its limits right.
+import { useMemo } from "preact/hooks";
 import { Changes } from "./sessions/changes.tsx";
 import { Lanes } from "./sessions/lanes.tsx";
 import { SessionCalls } from "./sessions/session_calls.tsx";
@@ -6,7 +7,7 @@ import { Side } from "./sessions/side.tsx";
 import { useData } from "../data.ts";
 import { absolute, count, oneLine, plain, span } from "../format.ts";
 import { useKeys } from "../keys.ts";
-import { Badge } from "../part/marks.tsx";
+import { Badge, Tag } from "../part/marks.tsx";
 import { Empty, Shown } from "../part/notes.tsx";
 import { Ago } from "../part/texts.tsx";
 import { TitleBlock } from "../part/title_block.tsx";
@@ -116,16 +117,18 @@ const DOORS: Record<string, string> = { http: "HTTP", mcp: "MCP", terminal: "ter
 function One({ path, search }: { path: string; search: string }) {
   const query = search === "" ? "" : `?${search}`;
   const loaded = useData<OneSession>(path + query, { live: true, everyMs: 2000 });
+  const approvals = useData<Reply<"/api/approvals">>("/api/approvals", { live: true, everyMs: 1000 });
+  const waiting = useMemo(() => new Set(approvals.data?.approvals.map((it) => it.id)), [approvals.data]);
   return (
     <>
       <div class="pane" tabIndex={0} role="region" aria-label="One session">
         <Shown loaded={loaded} what="The session">
           {(data) => (
             <>
-              <Head data={data} />
-              <Lanes data={data} />
+              <Head data={data} waiting={waiting} />
+              <Lanes data={data} waiting={waiting} />
               <Changes path={path} search={query} />
-              <SessionCalls data={data} path={path} search={search} />
+              <SessionCalls data={data} waiting={waiting} path={path} search={search} />
             </>
           )}
         </Shown>
@@ -137,10 +140,11 @@ function One({ path, search }: { path: string; search: string }) {
   );
 }
 
-function Head({ data }: { data: OneSession }) {
+function Head({ data, waiting }: { data: OneSession; waiting: Set<string> }) {
   const { session, truncated, calls } = data;
   const asked = calls.filter((call) => call.asked_person).length;
   const counts = [`${count(session.failed)} failed`, `${count(session.refused)} refused or declined`, `${count(asked)} asked`].join(", ");
+  const waits = calls.filter((call) => waiting.has(call.call));
   const lasts = Date.parse(session.last) - Date.parse(session.first);
   return (
     <header class="session-head">
@@ -149,6 +153,14 @@ function Head({ data }: { data: OneSession }) {
       </a>
       <h2 title={plain(session.session)}>
         {oneLine(session.session)} {session.open > 0 && <Badge tone="info">{count(session.open)} open</Badge>}
+        {waits.length > 0 && (
+          <Badge tone="wait" mark="waits">
+            waits for a person
+          </Badge>
+        )}{" "}
+        {waits.slice(0, 5).map((call) => (
+          <Tag key={call.call} kind="approvals" id={call.call} />
+        ))}
       </h2>
       <dl class="meta">
         <div>

@@ -94,7 +94,7 @@ export function resultOf(call: Call, isWaiting: boolean): { words: string; tone:
     case "unknown":
       return { words: "lost", tone: "red" };
     case "refused":
-      return { words: call.error === "approval_required" ? (call.by === null ? "not answered" : "answered") : (REFUSED[call.error ?? ""] ?? "refused"), tone: "red" };
+      return { words: call.error === "approval_required" ? (call.by === null ? "not answered" : "declined") : (REFUSED[call.error ?? ""] ?? "refused"), tone: "red" };
     default:
       return { words: oneLine(call.error ?? "failed").replaceAll("_", " "), tone: "red" };
   }

@@ -8,10 +8,11 @@ import { timelineOf, waitedWords, type CallStory, type StoryReply, type Timeline
 import { useData } from "../../data.ts";
 import { absolute, bytes, count, duration, oneLine, plain, preciseClock, shortHash } from "../../format.ts";
 import { FileDifferenceTable } from "../../part/file_difference.tsx";
-import { Badge, Tag } from "../../part/marks.tsx";
+import { Badge, Key, Tag } from "../../part/marks.tsx";
 import { Shown } from "../../part/notes.tsx";
 import { Ago, Foreign } from "../../part/texts.tsx";
-import { UndoCall } from "../../part/undo.tsx";
+import { mayUndo, UndoCall } from "../../part/undo.tsx";
+import type { Reply } from "../../reply.ts";
 import { addressOf } from "../../router.ts";
 
 export function Story({ id, close }: { id: string; close: () => void }) {
@@ -27,6 +28,10 @@ export function Story({ id, close }: { id: string; close: () => void }) {
 function Whole({ reply, reload, close }: { reply: StoryReply; reload: () => void; close: () => void }) {
   const { call: story, differences } = reply;
   const timeline = timelineOf(story);
+  const [isUndoOpen, setUndoOpen] = useState(false);
+  const approvals = useData<Reply<"/api/approvals">>(timeline.wait?.to === null ? "/api/approvals" : null, { live: true, everyMs: 1000 });
+  const isWaiting = timeline.wait?.to === null && approvals.data?.approvals.some((it) => it.id === story.call) === true;
+  const canUndo = story.changes.length > 0 && story.taken_back_by == null && mayUndo();
   const command = commandIn(story.args);
   const told = differences.map((difference, at) => ({ difference, change: story.changes[at]! }));
   return (
@@ -39,20 +44,26 @@ function Whole({ reply, reload, close }: { reply: StoryReply; reload: () => void
         <h2 class="mono clip" title={plain(story.tool)}>
           {oneLine(story.tool) || "no tool"}
         </h2>
-        <span class={story.outcome === "ok" || story.outcome === "open" ? "second" : "red"}>{outcomeWords(story)}</span>
+        <span class={story.outcome === "ok" || story.outcome === "open" ? "second" : isWaiting ? "brass" : "red"}>{isWaiting ? "waits for a person" : outcomeWords(story, timeline)}</span>
+        {canUndo && !isUndoOpen && (
+          <button type="button" class="end" onClick={() => setUndoOpen(true)}>
+            Undo… <Key name="u" />
+          </button>
+        )}
       </header>
       <div class="story-what">{command === null ? <Foreign text={story.args ?? "no arguments on the record"} /> : <Foreign text={command} />}</div>
       <ol class="timeline">
         <Found story={story} />
         <Checked story={story} timeline={timeline} />
-        <Decided story={story} timeline={timeline} />
+        <Decided story={story} timeline={timeline} isWaiting={isWaiting} />
         <Ran story={story} timeline={timeline} />
         <Recorded timeline={timeline} />
       </ol>
       {told.map(({ difference, change }) =>
-        change.kind.endsWith("directory") ? (
+        difference === null ? (
           <p class="story-change second" key={`${change.at} ${change.path}`}>
-            <code>{plain(change.path)}</code>: {KINDS[change.kind]}
+            <code>{plain(change.path)}</code>: {KINDS[change.kind] ?? change.kind}
+            {sizeWords(change)}
           </p>
         ) : (
           <div class="story-change" key={`${change.at} ${change.path}`}>
@@ -60,14 +71,21 @@ function Whole({ reply, reload, close }: { reply: StoryReply; reload: () => void
           </div>
         ),
       )}
-      <UndoCall call={story.call} hasChanges={story.changes.length > 0} undoneBy={story.taken_back_by ?? null} others={story.touched.length > 0} onDone={reload} />
+      <UndoCall call={story.call} hasChanges={story.changes.length > 0} undoneBy={story.taken_back_by ?? null} others={story.touched.length > 0} isOpen={isUndoOpen} setOpen={setUndoOpen} onDone={reload} />
     </article>
   );
 }
 
 const KINDS: Record<string, string> = { created: "made", replaced: "changed", removed: "removed", made_directory: "folder made", removed_directory: "folder removed" };
 
-function outcomeWords(story: CallStory): string {
+/** What there is instead of a difference. */
+function sizeWords({ before, after, kind }: CallStory["changes"][number]): string {
+  const image = after ?? before;
+  if (image == null || kind.endsWith("directory")) return "";
+  return `, ${bytes(image.size)}`;
+}
+
+function outcomeWords(story: CallStory, timeline: Timeline): string {
   switch (story.outcome) {
     case "ok":
       return ["ok", endWords(story.end)].filter((it) => it !== "").join(", ");
@@ -78,7 +96,8 @@ function outcomeWords(story: CallStory): string {
     case "unknown":
       return "lost with its process";
     case "refused":
-      return story.error === "declined" ? "declined" : story.error === "approval_required" ? "not approved yet" : "refused";
+      if (story.error === "declined" || timeline.wait?.said === "declined") return "declined";
+      return story.error === "approval_required" ? "not answered" : story.error === "refused" ? "refused" : (story.error ?? "refused").replaceAll("_", " ");
     default:
       return `failed: ${(story.error ?? "").replaceAll("_", " ")}`;
   }
@@ -153,12 +172,12 @@ function Checked({ story, timeline }: { story: CallStory; timeline: Timeline }) 
   );
 }
 
-function Decided({ story, timeline }: { story: CallStory; timeline: Timeline }) {
+function Decided({ story, timeline, isWaiting }: { story: CallStory; timeline: Timeline; isWaiting: boolean }) {
   const { decided, wait, decidedMs } = timeline;
   if (decided === undefined && wait === null) return <Step at={null} look="never" name="Not decided">{""}</Step>;
   const isRefused = decided?.decision === "deny" && (wait === null || wait.said !== "approved");
-  const isWaiting = wait !== null && wait.to === null && (timeline.ended === undefined || story.error === "approval_required");
-  const look: Look = isWaiting ? "waits" : wait !== null && wait.to !== null ? "person" : isRefused ? "stopped" : "done";
+  const isOpen = isWaiting || (wait !== null && wait.to === null && story.outcome === "open");
+  const look: Look = isOpen ? "waits" : wait !== null && wait.to !== null ? (wait.said === "declined" ? "stopped" : "person") : isRefused || wait !== null ? "stopped" : "done";
   const verdict = wait !== null ? "ask" : decided?.decision === "deny" ? "refuse" : "allow";
   const rule = timeline.decided?.rule ?? story.rule;
   return (
@@ -166,16 +185,16 @@ function Decided({ story, timeline }: { story: CallStory; timeline: Timeline }) 
       {rule != null && <RuleWords rule={rule} />}
       {wait !== null && (
         <div class="person">
-          <Badge tone={wait.to === null ? "wait" : "off"} mark="waits">
-            {waitedWords(wait)}
+          <Badge tone="wait" mark="waits">
+            {wait.to === null && !isOpen ? "asked" : waitedWords(wait)}
           </Badge>{" "}
           {wait.to === null ? (
-            isWaiting ? (
+            isOpen ? (
               <>
-                since <Ago time={wait.from} suffix="" />; <a href={addressOf("approvals", story.call)}>answer it</a>, if it still can be
+                for <Ago time={wait.from} suffix="" />: <a href={addressOf("approvals", story.call)}>answer it</a>
               </>
             ) : (
-              "and nobody answered"
+              "and nobody answered in time"
             )
           ) : (
             <>
@@ -201,8 +220,8 @@ function Ran({ story, timeline }: { story: CallStory; timeline: Timeline }) {
   const failed = isOver && (story.error !== null || story.outcome === "command_failed");
   const look: Look = lost !== undefined ? "stopped" : !isOver ? "runs" : failed ? "stopped" : "done";
   const { used } = story;
+  const [profile, limits] = (started.terms ?? "").split(/; (.*)/s);
   const facts = [
-    started.terms != null ? oneLine(started.terms) : "",
     used == null ? "" : `${duration(used.cpu_us / 1000)} of processor`,
     used == null || used.peak_memory === 0 ? "" : `${bytes(used.peak_memory)} of memory`,
     used == null || used.written_bytes === 0 ? "" : `${bytes(used.written_bytes)} written`,
@@ -211,14 +230,17 @@ function Ran({ story, timeline }: { story: CallStory; timeline: Timeline }) {
   const name = lost !== undefined ? "Lost" : !isOver ? "Runs" : failed ? "Failed" : "Ran";
   return (
     <Step at={startedMs} look={look} name={name}>
-      {story.elapsed_ms != null && isOver && `for ${duration(story.elapsed_ms)}`}
-      {facts.length > 0 && ` with ${facts.join(", ")}`}
+      {story.elapsed_ms != null && isOver && `${failed ? "after" : "for"} ${duration(story.elapsed_ms)}`}
+      {profile !== undefined && profile !== "" && (
+        <span title={limits === undefined ? undefined : plain(limits)}> in sandbox {oneLine(profile)}</span>
+      )}
       {story.directory != null && (
         <>
           {" "}
-          in <code>{plain(story.directory)}</code>
+          at <code>{plain(story.directory)}</code>
         </>
       )}
+      {facts.length > 0 && `; ${facts.join(", ")}`}
       {isOver && story.error !== null && (
         <p class="red">
           {(story.error ?? "").replaceAll("_", " ")}: {plain(story.message ?? "")}

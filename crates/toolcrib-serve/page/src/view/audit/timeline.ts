@@ -1,5 +1,5 @@
 // The stations of one call, put together from the moments that the record has of it.
-import { span } from "../../format.ts";
+import { duration, span } from "../../format.ts";
 import type { Reply } from "../../reply.ts";
 
 export type StoryReply = Reply<"/api/audit/{id}">;
@@ -69,5 +69,5 @@ function waitOf(waits: Moment, moments: Moment[]): Wait {
 export function waitedWords(wait: Wait): string {
   if (wait.to === null) return "waits";
   const ms = Date.parse(wait.to) - Date.parse(wait.from);
-  return `waited ${ms < 60_000 ? `${(ms / 1000).toFixed(1)}\u202fs` : span(ms)}`;
+  return `waited ${ms < 60_000 ? duration(ms) : span(ms)}`;
 }

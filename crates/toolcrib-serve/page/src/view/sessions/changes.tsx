@@ -1,13 +1,13 @@
 // What a session changed, newest first, and how to take it back: one call, or all. What it would do is shown before, and
 // what cannot be taken back is said and left.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { ApiFailure } from "../../api.ts";
 import { useData } from "../../data.ts";
 import { absolute, clock, count, oneLine, plain } from "../../format.ts";
 import { useKeys } from "../../keys.ts";
 import { Badge, Key, Mark, Tag } from "../../part/marks.tsx";
 import { FailureNote, Shown } from "../../part/notes.tsx";
-import { mayUndo, PreviewWords, undo } from "../../part/undo.tsx";
+import { Confirm, mayUndo, PreviewWords, undo } from "../../part/undo.tsx";
 import type { Reply } from "../../reply.ts";
 import { addressOf } from "../../router.ts";
 
@@ -163,21 +163,6 @@ function Rows({ change, isOpen, open, close, run }: { change: Change; isOpen: bo
 }
 
 const sinceWords = (reason: string) => (reason.startsWith("it was changed") ? "changed since" : plain(reason));
-
-function Confirm({ words, run, close }: { words: string; run: () => void; close: () => void }) {
-  const button = useRef<HTMLButtonElement>(null);
-  useEffect(() => button.current?.focus(), []);
-  return (
-    <div class="undo-act">
-      <button type="button" class="no" ref={button} onClick={run}>
-        {words}
-      </button>
-      <button type="button" onClick={close}>
-        Leave it
-      </button>
-    </div>
-  );
-}
 
 /** What it would do to undo all, one after the other. */
 function DryAll({ changes, run, close }: { changes: Change[]; run: () => void; close: () => void }) {

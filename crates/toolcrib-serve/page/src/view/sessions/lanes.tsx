@@ -20,7 +20,7 @@ const RIGHT = 10;
 const ROW = 28;
 const AXIS = 24;
 
-export function Lanes({ data }: { data: OneSession }) {
+export function Lanes({ data, waiting }: { data: OneSession; waiting: Set<string> }) {
   const box = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(700);
   const [cursor, setCursor] = useState<string | null>(null);
@@ -29,7 +29,8 @@ export function Lanes({ data }: { data: OneSession }) {
     observer.observe(box.current!);
     return () => observer.disconnect();
   }, []);
-  const calls = [...data.calls].reverse();
+  // A call that was parked has ended for its client, and goes on once somebody answers.
+  const calls = data.calls.map((call) => (waiting.has(call.call) ? { ...call, outcome: "open" } : call)).reverse();
   const lanes = LANES.filter((lane) => lane.id !== "other" || calls.some((call) => call.lane === "other"));
   const now = Date.parse(data.at);
   const start = Date.parse(calls[0]!.at);

@@ -15,7 +15,7 @@ const FIRST_ROWS = 50;
 const MORE_ROWS = 200;
 const MOST_ROWS = 1000;
 
-export function SessionCalls({ data, path, search }: { data: OneSession; path: string; search: string }) {
+export function SessionCalls({ data, waiting, path, search }: { data: OneSession; waiting: Set<string>; path: string; search: string }) {
   const [wanted, setWanted] = useState(FIRST_ROWS);
   const [older, setOlder] = useState<SessionCall[]>([]);
   const [hasEnded, setEnded] = useState(false);
@@ -60,7 +60,7 @@ export function SessionCalls({ data, path, search }: { data: OneSession; path: s
         </thead>
         <tbody>
           {shown.map((call) => (
-            <Row key={call.call} call={call} />
+            <Row key={call.call} call={call} isWaiting={waiting.has(call.call)} />
           ))}
         </tbody>
       </table>
@@ -77,8 +77,8 @@ export function SessionCalls({ data, path, search }: { data: OneSession; path: s
   );
 }
 
-function Row({ call }: { call: SessionCall }) {
-  const result = resultOf(call, false);
+function Row({ call, isWaiting }: { call: SessionCall; isWaiting: boolean }) {
+  const result = resultOf(call, isWaiting);
   const about = aboutOf(call.args);
   return (
     <tr>
@@ -88,7 +88,7 @@ function Row({ call }: { call: SessionCall }) {
         </time>
       </td>
       <td>
-        <PathCells stations={stationsOf(call, false)} />
+        <PathCells stations={stationsOf(call, isWaiting)} />
       </td>
       <td>
         <a class="plain mono clip" href={addressOf("audit", call.call)} title={plain(call.tool)}>
