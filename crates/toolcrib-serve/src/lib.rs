@@ -34,10 +34,10 @@ pub use api::{
     Api, ApiPorts, Backend, CONTRACT_CATALOGUE, ChangedCall, ChangedCallList, ChangedValue,
     ChangesScope, CommandPlace, ConfigChanged, ConfigError, ConfigErrorKind, DifferenceLine,
     EventFeed, FileDifference, FullError, FullOutcome, LineKind, LiveConfig, LivePlugins,
-    PlannedCall, PlannedEdit, PreviewedFile, RebuiltStats, ReportError, ReportKind, RestoredFile, RulesChanged,
-    RunningCalls, SettingsReport, SettingsState, SharedFlush, ShownChange, Statistics, TaskState,
-    TaskSummary, TextDifference, ToolConfig, ToolConfigChange, UndoPreview, UndoReport, Wanted, WantedChanges,
-    has_bare_names, routes,
+    PlannedCall, PlannedEdit, PreviewedFile, RebuiltStats, ReportError, ReportKind, RestoredFile,
+    RulesChanged, RunningCalls, SettingsReport, SettingsState, SharedFlush, ShownChange,
+    Statistics, TaskState, TaskSummary, TextDifference, ToolConfig, ToolConfigChange, UndoPreview,
+    UndoReport, Wanted, WantedChanges, has_bare_names, routes,
 };
 pub use body::JsonBody;
 pub use config::{ConnectionBounds, ListenAddress, RequestBounds, RequestRate, ServerConfig};

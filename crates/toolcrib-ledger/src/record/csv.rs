@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use serde_json::Value;
 use toolcrib_core::escape;
 
-use crate::record::call_summary::call_summary;
-use crate::record::event_kind::EventKind;
 use crate::record::call_filter::CallFilter;
 use crate::record::call_search::export_calls;
+use crate::record::call_summary::call_summary;
+use crate::record::event_kind::EventKind;
 use crate::record::history::CallHistory;
 use crate::state::StateFolder;
 

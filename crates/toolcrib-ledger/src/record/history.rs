@@ -139,15 +139,18 @@ impl CallHistory {
     /// Whether a person was asked about the call.
     pub fn asked_person(&self) -> bool {
         let is_answer = |entry: &RecordEntry<'_>| {
-            entry.event == EventKind::Waits || entry.decision.by.is_some() || entry.answered_by().is_some()
+            entry.event == EventKind::Waits
+                || entry.decision.by.is_some()
+                || entry.answered_by().is_some()
         };
         self.entries.iter().any(is_answer)
     }
 
     /// Whether the call changed files: its tool did as it was asked to, or its command was seen to.
     pub fn has_changes(&self) -> bool {
-        let names_files =
-            |event: &EventKind| self.last(event).is_some_and(|entry| !entry.start.places.is_empty());
+        let names_files = |event: &EventKind| {
+            self.last(event).is_some_and(|entry| !entry.start.places.is_empty())
+        };
         let is_done = self.last(&EventKind::Ended).is_some_and(|entry| entry.end.error.is_none());
         is_done && names_files(&EventKind::Started)
             || self.changed_files().iter().any(|changed| !changed.is_empty())

@@ -138,7 +138,8 @@ impl Quota {
         }
         let reserved = self.reserved();
         let spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut tools: Vec<ToolName> = spent.get(session).into_iter().flatten().map(|it| it.0.clone()).collect();
+        let mut tools: Vec<ToolName> =
+            spent.get(session).into_iter().flatten().map(|it| it.0.clone()).collect();
         drop(spent);
         tools.extend(tasks.iter().filter(|it| it.session == session).map(|it| it.tool.clone()));
         tools.sort_unstable();

@@ -56,6 +56,13 @@ impl Judge {
         }
         tools.sort_unstable_by(|one, other| one.tool.cmp(&other.tool));
         let is_tainted = taint.counts_for(session);
-        SessionUse { calls_per_minute, quota, bytes: spent.bytes, time: spent.time, tools, is_tainted }
+        SessionUse {
+            calls_per_minute,
+            quota,
+            bytes: spent.bytes,
+            time: spent.time,
+            tools,
+            is_tainted,
+        }
     }
 }

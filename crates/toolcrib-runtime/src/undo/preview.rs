@@ -71,7 +71,8 @@ impl UndoPreviews<'_> {
                 }
             }
             if preview.reason().is_none() {
-                let restored = preview.paths.iter().filter(|path| !path.change.kind.is_of_directory());
+                let restored =
+                    preview.paths.iter().filter(|path| !path.change.kind.is_of_directory());
                 expected.extend(restored.map(|path| {
                     let Change { root_id, path, before, .. } = path.change.clone();
                     ((root_id, path), before)

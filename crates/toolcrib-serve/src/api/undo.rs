@@ -33,7 +33,10 @@ pub(super) fn operations() -> Vec<Operation> {
             .query::<UndoQuery>()
             .replies::<ChangedCallsReply>(),
         Operation::get("/api/undo/{call}", "preview_undo", preview)
-            .about(AccessRight::Inspect, "Says what it would do to undo a call. Nothing is changed.")
+            .about(
+                AccessRight::Inspect,
+                "Says what it would do to undo a call. Nothing is changed.",
+            )
             .replies::<UndoPreviewReply>()
             .fails(StatusCode::NOT_FOUND, "No call with this id changed files of the workspace."),
         Operation::post("/api/undo/{call}", "undo", undo)

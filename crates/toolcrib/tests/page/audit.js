@@ -17,7 +17,8 @@ async function open(page, words) {
   const link = row(page, words).locator("td.tool a").first();
   await link.waitFor();
   if (isKeyboard) {
-    await page.locator("body").press("j");
+    // To the newest call, and from there to the one that is wanted.
+    for (let tries = 0; tries < 40; tries += 1) await page.keyboard.press("k");
     for (let tries = 0; tries < 40 && !(await link.evaluate((it) => it === document.activeElement)); tries += 1) await page.keyboard.press("j");
     await page.keyboard.press("Enter");
   } else {
@@ -69,7 +70,8 @@ main(async () => {
   await shot(page, "audit-command");
   await page.keyboard.press("Escape");
 
-  // Of a refused call: where it stopped, and by which rule.
+  // Of a refused call: where it stopped, and by which rule. It shows up once nobody reads the rows any more.
+  await page.keyboard.press("Escape");
   await execute("clemini/bash", { command: "rm -rf /" });
   await open(page, "rm -rf /");
   await step(page, "Decided: refuse").getByText("blocked-root-delete").waitFor();

@@ -51,6 +51,9 @@ main(async () => {
   await page.getByRole("button", { name: "Show the newest" }).click();
   await page.locator("tr", { hasText: "late.txt" }).waitFor();
 
+  // Under a filter, because axe takes its time for each row.
+  await page.goto(`${PAGE_URL}/audit?filter=outcome:ok`);
+  await page.locator("tr", { hasText: "notes.txt" }).waitFor();
   // A line of the record is changed behind the back of the server.
   const folder = fs.readdirSync(process.env.STATE, { recursive: true }).map(String).find((it) => /ctx-.*\.jsonl$/.test(it));
   const file = path.join(process.env.STATE, folder);
@@ -64,6 +67,8 @@ main(async () => {
   await page.getByRole("button", { name: "Verify" }).click();
   await page.getByText("The chain is whole:").waitFor();
 
+  await page.goto(`${PAGE_URL}/audit`);
+  await page.locator("tr", { hasText: "late.txt" }).waitFor();
   // The server ends and starts again while the page is open.
   process.kill(Number(process.env.SERVER_PID), "SIGTERM");
   await page.getByText("No connection since").waitFor();

@@ -33,8 +33,8 @@ main(async () => {
   const waits = await execute("clemini/edit", { file_path: "notes.txt", old_string: "three", new_string: "3" });
 
   await page.goto(`${PAGE_URL}/sessions/http-agent?principal=agent`);
-  await page.getByText("waits for a person").waitFor();
-  await page.getByText("Read <i>notes</i>").waitFor();
+  await page.locator(".session-head .badge", { hasText: "waits for a person" }).waitFor();
+  await page.locator(".plan li", { hasText: "Read <i>notes</i>" }).waitFor();
   await page.getByText("1 of 2 done").waitFor();
   await page.getByText("No limit is set").waitFor();
   for (const lane of ["Reads", "Edits", "Commands", "Waits"]) await page.locator(".lanes text", { hasText: lane }).waitFor();
@@ -93,7 +93,7 @@ main(async () => {
       await page.setViewportSize(size);
       for (const view of ["/sessions/http-agent", "/sessions", "/audit", `/audit/${waits.body.call}`]) {
         await page.goto(PAGE_URL + view);
-        await page.locator(".lanes, .timeline, .calls-table").first().waitFor();
+        await page.locator(":is(.lanes, .timeline, .calls-table, .session-list .item):visible").first().waitFor();
         const found = await violations(page);
         check(found.length === 0, `${view} ${colorScheme} ${size.width}: ${found.join("\n")}`);
         const isWide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);

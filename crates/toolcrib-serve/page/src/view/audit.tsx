@@ -59,6 +59,8 @@ export function Audit() {
 }
 
 const TYPING_MS = 250;
+/** How long rows keep their place after the pointer moved over them. */
+const POINTER_MS = 3000;
 
 function FilterBox({ words, show, parsed }: { words: string; show: string; parsed: Parsed }) {
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
@@ -107,12 +109,23 @@ function TailPane({ parsed, selected, kept, close }: { parsed: Parsed; selected:
   const waiting = useData<Reply<"/api/approvals">>("/api/approvals", { live: true, everyMs: 1000 });
   const waitingCalls = useMemo(() => new Set(waiting.data?.approvals.map((it) => it.id)), [waiting.data]);
 
+  const movedAt = useRef(0);
+  // A pointer that rests somewhere is nobody who reads.
+  const isRead = () => pane.current !== null && (pane.current.scrollTop > 0 || body.current?.matches(":focus-within") === true || Date.now() - movedAt.current < POINTER_MS);
+  // What was held back is shown when nobody reads the rows any more.
+  const release = (wait = 0) => setTimeout(() => calls.tail.value.held > 0 && pausedAt.value === null && calls.hear([], isRead()), wait);
+  const onMove = () => {
+    if (Date.now() - movedAt.current > POINTER_MS / 2) release(POINTER_MS * 2);
+    movedAt.current = Date.now();
+  };
+  const onLeave = () => {
+    movedAt.current = 0;
+    release();
+  };
+
   useEffect(() => {
     // Listened first: what begins while the page is loaded is not lost.
-    const ignore = listen((events) => {
-      const isRead = pane.current !== null && (pane.current.scrollTop > 0 || body.current?.matches(":hover, :focus-within") === true);
-      calls.hear(events, isRead);
-    });
+    const ignore = listen((events) => calls.hear(events, isRead()));
     void calls.load();
     return () => {
       ignore();
@@ -141,7 +154,7 @@ function TailPane({ parsed, selected, kept, close }: { parsed: Parsed; selected:
     void calls.load();
   };
   return (
-    <div class="pane tail" ref={pane} role="region" aria-label="Calls" tabIndex={0}>
+    <div class="pane tail" ref={pane} role="region" aria-label="Calls" tabIndex={0} onFocusOut={() => release()} onScroll={() => release()} onPointerMove={onMove} onPointerLeave={onLeave}>
       <TailTable
         tail={calls.tail.value}
         selected={selected}
