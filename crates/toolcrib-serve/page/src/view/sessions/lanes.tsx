@@ -151,8 +151,10 @@ function Bar({ call, row, x, now }: { call: SessionCall; row: number; x: (time: 
       </g>
     );
   }
-  const isLong = call.lane === "command" || isRunning(call);
-  return <rect class={isRunning(call) ? "running" : "calls"} x={left} y={isLong ? y - 5 : y - 7} width={isLong ? Math.max(2, x(end) - left) : 2} height={isLong ? 10 : 14} />;
+  // What waits for a person does not run.
+  const runs = isRunning(call) && call.started;
+  const isLong = runs || (call.lane === "command" && call.started);
+  return <rect class={runs ? "running" : "calls"} x={left} y={isLong ? y - 5 : y - 7} width={isLong ? Math.max(2, x(end) - left) : 2} height={isLong ? 10 : 14} />;
 }
 
 function readingOf(call: SessionCall): string {
