@@ -6,7 +6,9 @@ use std::time::Duration;
 use serde_json::Value;
 use toolcrib_core::calling_client::MessageLevel;
 use toolcrib_core::tool::ReplyFuture;
-use toolcrib_core::{Cancel, Ctx, Declared, Limits, LoadedTool, Permit, Plan, Prepared, ToolError};
+use toolcrib_core::{
+    Cancel, Ctx, Declared, Limits, LoadedTool, Permit, Plan, Prepared, ToolError, ToolKind,
+};
 
 use crate::host_uses::{HostUses, UseKind};
 use crate::inner_uses::InnerUses;
@@ -89,6 +91,10 @@ impl Drop for ModuleTool {
 }
 
 impl LoadedTool for ModuleTool {
+    fn kind(&self) -> ToolKind {
+        ToolKind::Module
+    }
+
     fn declaration(&self) -> Declared<'_> {
         let PluginDeclaration { name, description, tier, permissions, .. } = &self.declaration;
         Declared {

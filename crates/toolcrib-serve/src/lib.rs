@@ -25,19 +25,22 @@ mod query;
 mod reply;
 mod request_check;
 mod server;
+mod server_views;
 mod session_life;
 mod tls;
 mod token_bucket;
 mod viewer;
 
 pub use api::{
-    Api, ApiPorts, Backend, CONTRACT_CATALOGUE, ChangedCall, ChangedCallList, ChangedValue,
-    ChangesScope, CommandPlace, ConfigChanged, ConfigError, ConfigErrorKind, DifferenceLine,
-    EventFeed, FileDifference, FullError, FullOutcome, LineKind, LiveConfig, LivePlugins,
-    PlannedCall, PlannedEdit, PreviewedFile, RebuiltStats, ReportError, ReportKind, RestoredFile,
-    RulesChanged, RunningCalls, SettingsReport, SettingsState, SharedFlush, ShownChange,
-    Statistics, TaskState, TaskSummary, TextDifference, ToolConfig, ToolConfigChange, UndoPreview,
-    UndoReport, Wanted, WantedChanges, has_bare_names, routes,
+    Api, ApiPorts, Backend, CONTRACT_CATALOGUE, ChangeWay, ChangedCall, ChangedCallList,
+    ChangedValue, ChangesScope, ClientSnippet, CommandPlace, ConfigChanged, ConfigError,
+    ConfigErrorKind, DifferenceLength, DifferenceLine, EditedFile, EventFeed, FileDifference,
+    FullError, FullOutcome, HealthState, LineKind, LiveConfig, LivePlugins, Measure, PlannedCall,
+    PlannedEdit, PreviewedFile, RebuiltStats, RecordedOverview, RecordedSeries, ReplayedCall,
+    ReportError, ReportKind, RestoredFile, RulesChanged, RulesReplay, RunningCalls, SettingsReport,
+    SettingsState, SharedFlush, ShownChange, ShownSetting, Statistics, TaskState, TaskSummary,
+    TextDifference, ToolConfig, ToolConfigChange, ToolHealth, UndoPreview, UndoReport, Wanted,
+    WantedChanges, WantedReplay, WorseMeasure, has_bare_names, routes,
 };
 pub use body::JsonBody;
 pub use config::{ConnectionBounds, ListenAddress, RequestBounds, RequestRate, ServerConfig};
@@ -58,4 +61,5 @@ pub use plugin_views::{PendingFields, PluginFields, ProposalFields, ReviewFields
 pub use presented_token::TokenBook;
 pub use reply::{ApiError, RequestId};
 pub use server::{Server, ServerEnd};
+pub use server_views::ServerFields;
 pub use tls::{Notice, TlsErrorKind, TlsFiles, TrustError, TrustedRoots, client_config};

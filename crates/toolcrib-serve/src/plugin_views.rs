@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use toolcrib_core::escape;
 use toolcrib_plugins::activation::ToolSummary;
 use toolcrib_plugins::permissions::{PermissionChanges, Permissions};
-use toolcrib_plugins::review::{PendingTool, ProposalReview};
-use toolcrib_plugins::tool_proposal::{ExampleResult, ToolProposal};
+use toolcrib_plugins::review::{KeptProposal, PendingTool, ProposalReview};
+use toolcrib_plugins::tool_proposal::{ExampleResult, ProposalAnswer, ToolProposal};
 
 /// A proposal, as every reply has it.
 #[derive(Serialize, JsonSchema)]
@@ -38,6 +38,20 @@ struct ExampleFields {
     /// What went wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<String>,
+    /// How long it took, in milliseconds.
+    #[serde(rename = "elapsedMs", skip_serializing_if = "Option::is_none")]
+    elapsed_ms: Option<f64>,
+}
+
+/// A proposal that is kept, answered or not.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct KeptFields {
+    #[serde(flatten)]
+    proposal: ProposalFields,
+    /// The answer, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answer: Option<AnswerFields>,
 }
 
 /// A proposal that waits.
@@ -85,6 +99,8 @@ pub struct ReviewFields {
     /// What differs from the code of that version.
     #[serde(skip_serializing_if = "Option::is_none")]
     difference: Option<String>,
+    /// What the examples of that version did when it was proposed.
+    examples_before: Vec<ExampleFields>,
     /// The answer, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     answer: Option<AnswerFields>,
@@ -103,11 +119,6 @@ struct AnswerFields {
 impl ProposalFields {
     /// Returns what is told of a proposal.
     pub fn of(proposal: &ToolProposal, status: &'static str) -> Self {
-        let example = |example: &ExampleResult| ExampleFields {
-            about: example.about.clone(),
-            ok: example.is_ok,
-            message: example.message.clone(),
-        };
         Self {
             id: proposal.id.as_str().to_owned(),
             tool_name: proposal.name.clone(),
@@ -117,7 +128,34 @@ impl ProposalFields {
             hash: proposal.hash.as_str().to_owned(),
             by: proposal.by.principal.name.clone(),
             reasoning: proposal.reasoning.clone(),
-            examples: proposal.examples.iter().map(example).collect(),
+            examples: proposal.examples.iter().map(ExampleFields::of).collect(),
+        }
+    }
+}
+
+impl ExampleFields {
+    fn of(example: &ExampleResult) -> Self {
+        Self {
+            about: example.about.clone(),
+            ok: example.is_ok,
+            message: example.message.clone(),
+            elapsed_ms: example.elapsed_us.map(|micros| micros as f64 / 1000.0),
+        }
+    }
+}
+
+impl AnswerFields {
+    fn of(answer: ProposalAnswer) -> Self {
+        Self { by: answer.by.map(|by| by.name), reason: answer.words, at: stamp(answer.at) }
+    }
+}
+
+impl KeptFields {
+    /// Returns what is told of a proposal that is kept.
+    pub(crate) fn of(kept: KeptProposal) -> Self {
+        Self {
+            proposal: ProposalFields::of(&kept.proposal, kept.status.as_str()),
+            answer: kept.answer.map(AnswerFields::of),
         }
     }
 }
@@ -158,11 +196,8 @@ impl ReviewFields {
                 &review.permission_changes,
             ),
             declared_description: escape::lines(&declared.description).into_owned(),
-            answer: review.answer.map(|answer| AnswerFields {
-                by: answer.by.map(|by| by.name),
-                reason: answer.words,
-                at: stamp(answer.at),
-            }),
+            answer: review.answer.map(AnswerFields::of),
+            examples_before: review.examples_before.iter().map(ExampleFields::of).collect(),
             parameters: review.declaration.parameters,
             code: review.code,
             active: review.active.map(String::from),

@@ -164,6 +164,26 @@ export type paths = {
         patch?: never;
         trace?: never;
     };
+    "/api/callers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists who made calls, through which door and with which client.
+         * @description For tokens with the role `approver` or `admin`.
+         */
+        get: operations["list_callers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/calls/{id}": {
         parameters: {
             query?: never;
@@ -183,6 +203,26 @@ export type paths = {
          * @description For tokens with the role `agent` or `admin`.
          */
         delete: operations["cancel_call"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/connect": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Shows what to add to the file of each MCP client.
+         * @description For tokens with the role `approver` or `admin`.
+         */
+        get: operations["connect"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -452,6 +492,46 @@ export type paths = {
         patch?: never;
         trace?: never;
     };
+    "/api/rules/replay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Checks rules, and decides recorded calls again as if they were in force. Nothing runs.
+         * @description For tokens with the role `approver` or `admin`.
+         */
+        post: operations["replay_rules"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/rules/uses": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Counts how often each rule decided, and when it last did.
+         * @description For tokens with the role `approver` or `admin`.
+         */
+        get: operations["rule_uses"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/sessions": {
         parameters: {
             query?: never;
@@ -630,6 +710,70 @@ export type paths = {
          * @description For tokens with the role `agent` or `admin`.
          */
         post: operations["kill_task"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists who has tokens, without the tokens.
+         * @description For tokens with the role `admin`.
+         */
+        get: operations["list_tokens"];
+        put?: never;
+        /**
+         * Makes a token, and shows it this once.
+         * @description For tokens with the role `admin`.
+         */
+        post: operations["add_token"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/tokens/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revokes a token. What runs with it ends.
+         * @description For tokens with the role `admin`.
+         */
+        delete: operations["revoke_token"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/tokens/{name}/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Gives the owner of a token a new one. The old one counts no more.
+         * @description For tokens with the role `admin`.
+         */
+        post: operations["rotate_token"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2541,6 +2685,52 @@ export interface operations {
             };
         };
     };
+    list_callers: {
+        parameters: {
+            query?: {
+                /** @description Those with calls in so many hours. (default: 24) */
+                hours?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The latest first. */
+                        callers: {
+                            calls: number;
+                            /** @description What the client calls itself. */
+                            client: string | null;
+                            door: string | null;
+                            /** Format: date-time */
+                            first_at: string;
+                            /** Format: date-time */
+                            last_at: string;
+                            last_call: string;
+                            last_tool: string;
+                            /** @description The name; nothing for the user at a terminal. */
+                            principal: string | null;
+                            role: string | null;
+                        }[];
+                        ok: boolean;
+                        /**
+                         * Format: date-time
+                         * @description When the part of the record begins that was read: as wanted, or later if the record is large.
+                         */
+                        since: string;
+                    };
+                };
+            };
+        };
+    };
     call_status: {
         parameters: {
             query?: never;
@@ -2628,6 +2818,48 @@ export interface operations {
                         /** @description `running`, `cancelling`, the status of its approval, or its outcome on the record. */
                         status: string;
                         tool?: string | null;
+                    };
+                };
+            };
+        };
+    };
+    connect: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        clients: {
+                            /** @description What a person does in the client afterwards. */
+                            afterwards: string;
+                            /** @description The name of the client on the command line. */
+                            client: string;
+                            /** @description The command that writes the file. */
+                            command: string;
+                            /** @description The file of the client. */
+                            file: string;
+                            /** @description For which calls: `user` for the user's file, `project` for the file of the workspace. */
+                            scope: string;
+                            /** @description Exactly what the command prints with `--print`. */
+                            text: string;
+                            /** @description The name that people know. */
+                            title: string;
+                            /** @description What a person should know about it. */
+                            warning?: string | null;
+                        }[];
+                        ok: boolean;
+                        /** @description The workspace of the server. */
+                        workspace: string;
                     };
                 };
             };
@@ -3053,6 +3285,8 @@ export interface operations {
                         /** @description What decides about calls that no rule matches. */
                         mode: string;
                         ok: boolean;
+                        /** @description The operator's own file, whose rules can be removed here. */
+                        own_file: string | null;
                         rules: {
                             because: string;
                             confirm: boolean;
@@ -3062,7 +3296,38 @@ export interface operations {
                             expires: string | null;
                             file: string;
                             id: string;
+                            /** @description Who wrote it: `shipped`, `operator` or `project`. */
+                            layer: string;
                             line: number;
+                            /** @description What else a call must be, so that the rule is about it. */
+                            matches: {
+                                /** @description A pattern for the arguments. */
+                                args?: string | null;
+                                /** @description The first words of a command, each with the words that it may be. */
+                                argv?: string[][] | null;
+                                /** @description The arguments to the letter. */
+                                call?: string | null;
+                                /** @description Calls of these roles and through these doors. */
+                                callers?: string[];
+                                /** @description Signs of an attack. */
+                                danger?: string[];
+                                /** @description Whether `argv` are all words of the command. */
+                                exact?: boolean;
+                                /** @description Hosts that are reached. */
+                                hosts?: string[];
+                                /** @description Paths that are read or written. */
+                                paths?: string[];
+                                /** @description Whose calls. */
+                                principals?: string[];
+                                /** @description What runs the written files on its own. */
+                                runs_later?: string | null;
+                                /** @description A pattern for all words of a command. */
+                                words?: string | null;
+                                /** @description Paths that are written. */
+                                writes?: string[];
+                            };
+                            /** @description The rule as it is written; empty if it is in no file. */
+                            text: string;
                             /** @description Catalogues, tools or `catalogue/tool`; empty for all. */
                             tools: string[];
                         }[];
@@ -3173,6 +3438,13 @@ export interface operations {
                         confirm: boolean;
                         /** @description `allow`, `ask` or `deny`. */
                         decision: string;
+                        /** @description Conditions of rules that would be about the call. */
+                        drafts: {
+                            /** @description What a rule with these conditions would be about, in words. */
+                            about: string;
+                            /** @description The conditions, as lines of a rules file. */
+                            conditions: string;
+                        }[];
                         ok: boolean;
                         /** @description What its command would do, if it has one. */
                         reading: string | null;
@@ -3189,6 +3461,121 @@ export interface operations {
                         tool: string;
                         /** @description Why the call would fail anyway, if it would. */
                         trouble: string | null;
+                    };
+                };
+            };
+        };
+    };
+    replay_rules: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description The calls of how many days are decided again. (default: 7) */
+                    days?: number | null;
+                    /** @description The rules, as in a rules file. They are tried beside those in force. */
+                    toml: string;
+                };
+            };
+        };
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The newest of the calls that would be decided differently. */
+                        calls: {
+                            /** @description Its arguments. */
+                            args: unknown;
+                            /**
+                             * Format: date-time
+                             * @description When it was asked for.
+                             */
+                            at: string;
+                            /** @description The id of the call. */
+                            call: string;
+                            /** @description Whether a person was asked, and declined it. */
+                            declined: boolean;
+                            /** @description The rule that would decide. */
+                            rule: string;
+                            /** @description The tool. */
+                            tool: string;
+                            /** @description What was decided: `allow`, `ask` or `deny`. */
+                            was: string;
+                            /** @description What would be decided. */
+                            would_be: string;
+                        }[];
+                        /** @description How many would be decided differently. */
+                        different: number;
+                        /** @description How many of those would run without a question, and were asked about or refused. */
+                        freed: number;
+                        /** @description How many of those a person declined. */
+                        freed_but_declined: number;
+                        ok: boolean;
+                        /** @description The ids of the rules that were tried. */
+                        rules: string[];
+                        /** @description How many calls would be decided as they were. */
+                        same: number;
+                        /**
+                         * Format: date-time
+                         * @description When the calls begin that were decided again: as wanted, or later if there are many.
+                         */
+                        since: string;
+                        /** @description How many would be asked about or refused, and ran. */
+                        stopped: number;
+                        /**
+                         * @description How many cannot be decided again, because the record does not have all of their arguments, or their tool would not
+                         *     take them today.
+                         */
+                        unknown: number;
+                    };
+                };
+            };
+        };
+    };
+    rule_uses: {
+        parameters: {
+            query?: {
+                /** @description The uses of how many hours. (default: 24) */
+                hours?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        ok: boolean;
+                        /** @description The rules that decided, by their ids. */
+                        rules: {
+                            [key: string]: {
+                                count: number;
+                                /** Format: date-time */
+                                last_at: string;
+                                /** @description The call that it decided then. */
+                                last_call: string;
+                            };
+                        };
+                        /**
+                         * Format: date-time
+                         * @description When the part of the record begins that was read: as wanted, or later if the record is large.
+                         */
+                        since: string;
                     };
                 };
             };
@@ -3583,15 +3970,44 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The file that changes are written to. */
+                        file: string | null;
                         ok: boolean;
                         /** @description The settings that hold, by name. */
                         settings: {
-                            [key: string]: unknown;
+                            [key: string]: {
+                                /** @description What it is for. */
+                                about: string;
+                                /** @description The words to choose from, strictest first. */
+                                choices?: string[];
+                                /** @description The value if nobody sets it. */
+                                default: unknown;
+                                /** @description What it may be: `choice`, `number`, `list`, `text` or `table`. */
+                                kind: string;
+                                /**
+                                 * Format: int64
+                                 * @description The largest number.
+                                 */
+                                max?: number | null;
+                                /**
+                                 * Format: int64
+                                 * @description The smallest number.
+                                 */
+                                min?: number | null;
+                                /** @description Whether a new value holds only after a restart. */
+                                needs_restart: boolean;
+                                /** @description Where the value comes from: a file, an environment variable, a flag, or `default`. */
+                                origin: string;
+                                /** @description The value that holds. */
+                                value: unknown;
+                            };
                         };
                         /** @description How they stand. */
                         state: {
                             /** @description When settings or rules last changed while the server ran. */
                             changed_at: string | null;
+                            /** @description Who changed them then: a principal, or nobody if it was a change of the files. */
+                            changed_by: string | null;
                             /** @description What is wrong with the files on disk. The server then goes on with what it had. */
                             errors: string[];
                             /** @description The settings that are in the files and hold only after a restart. */
@@ -3615,7 +4031,15 @@ export interface operations {
     };
     change_settings: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Whether the change is checked and shown, and not made. (default: false) */
+                dry_run?: boolean;
+                /**
+                 * @description The version of the settings file that a dry run told. If somebody has changed the file since then, nothing is
+                 *     changed.
+                 */
+                version?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -3667,6 +4091,37 @@ export interface operations {
                             /** @description The directory that the tools of the contract work in. */
                             sandboxRoot: string;
                         };
+                        /** @description Whether the change was not made. */
+                        dry_run?: boolean | null;
+                        /** @description The settings file. `POST /api/settings` tells it. */
+                        file?: {
+                            /** @description What the change does; nothing if the file stays as it is. */
+                            difference: ({
+                                note: string;
+                            } | {
+                                /** @description The lines in which two texts differ. */
+                                lines: {
+                                    /** @description How many lines were added. */
+                                    added: number;
+                                    /** @description How many more lines there would be. */
+                                    left_out: number;
+                                    /** @description The lines that differ, and some around them. */
+                                    lines: {
+                                        /** @description What became of it. */
+                                        kind: "added" | "removed" | "same" | "gap";
+                                        /** @description The number of the line in its text. */
+                                        number: number;
+                                        /** @description The line, with its control characters escaped. */
+                                        text: string;
+                                    }[];
+                                    /** @description How many lines were removed. */
+                                    removed: number;
+                                };
+                            }) | null;
+                            path: string;
+                            /** @description The version before the change. */
+                            version: string;
+                        } | null;
                         /** @description The settings that are in the file now and hold only after a restart. */
                         needs_restart?: {
                             /** @description The field of the tool configuration that has it. */
@@ -3969,6 +4424,130 @@ export interface operations {
             };
         };
     };
+    list_tokens: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        count: number;
+                        ok: boolean;
+                        tokens: {
+                            /** Format: date-time */
+                            created_at: string;
+                            name: string;
+                            /** Format: date-time */
+                            revoked_at: string | null;
+                            role: string;
+                            /** Format: date-time */
+                            rotated_at: string | null;
+                        }[];
+                    };
+                };
+            };
+        };
+    };
+    add_token: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description The name of its owner. */
+                    name: string;
+                    /**
+                     * @description The role of a token.
+                     * @enum {string}
+                     */
+                    role: "agent" | "approver" | "admin";
+                };
+            };
+        };
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        name: string;
+                        ok: boolean;
+                        role: string;
+                        token: string;
+                    };
+                };
+            };
+        };
+    };
+    revoke_token: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        ok: boolean;
+                        revoked: string;
+                        /** @description What the one who revoked it should know. */
+                        warnings?: string[];
+                    };
+                };
+            };
+        };
+    };
+    rotate_token: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        name: string;
+                        ok: boolean;
+                        role: string;
+                        token: string;
+                    };
+                };
+            };
+        };
+    };
     list_tools: {
         parameters: {
             query?: {
@@ -4157,6 +4736,37 @@ export interface operations {
                             /** @description The directory that the tools of the contract work in. */
                             sandboxRoot: string;
                         };
+                        /** @description Whether the change was not made. */
+                        dry_run?: boolean | null;
+                        /** @description The settings file. `POST /api/settings` tells it. */
+                        file?: {
+                            /** @description What the change does; nothing if the file stays as it is. */
+                            difference: ({
+                                note: string;
+                            } | {
+                                /** @description The lines in which two texts differ. */
+                                lines: {
+                                    /** @description How many lines were added. */
+                                    added: number;
+                                    /** @description How many more lines there would be. */
+                                    left_out: number;
+                                    /** @description The lines that differ, and some around them. */
+                                    lines: {
+                                        /** @description What became of it. */
+                                        kind: "added" | "removed" | "same" | "gap";
+                                        /** @description The number of the line in its text. */
+                                        number: number;
+                                        /** @description The line, with its control characters escaped. */
+                                        text: string;
+                                    }[];
+                                    /** @description How many lines were removed. */
+                                    removed: number;
+                                };
+                            }) | null;
+                            path: string;
+                            /** @description The version before the change. */
+                            version: string;
+                        } | null;
                         /** @description The settings that are in the file now and hold only after a restart. */
                         needs_restart?: {
                             /** @description The field of the tool configuration that has it. */

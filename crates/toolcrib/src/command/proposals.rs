@@ -6,7 +6,7 @@ use serde_json::json;
 use toolcrib_core::escape;
 use toolcrib_plugins::lifecycle::Lifecycle;
 use toolcrib_plugins::permissions::{PermissionChanges, PermissionEntry, Permissions};
-use toolcrib_plugins::review::{PendingTool, ProposalReview};
+use toolcrib_plugins::review::{KeptProposal, PendingTool, ProposalReview};
 use toolcrib_plugins::tool_proposal::{ProposalStatus, ToolProposal};
 use toolcrib_serve::{PendingFields, ProposalFields, ReviewFields};
 
@@ -81,15 +81,14 @@ fn list_all(lifecycle: &Lifecycle, format: Format) -> Result<Exit, CliError> {
     let all = lifecycle.proposals()?;
     match format {
         Format::Json => {
-            let fields = |(it, status): &(ToolProposal, ProposalStatus)| {
-                ProposalFields::of(it, status.as_str())
-            };
+            let fields = |it: &KeptProposal| ProposalFields::of(&it.proposal, it.status.as_str());
             let all: Vec<ProposalFields> = all.iter().map(fields).collect();
             print_json(&json!(all).to_string());
         }
         Format::Text if all.is_empty() => print_lines(&["No proposals.".to_owned()]),
         Format::Text => {
-            let lines: Vec<String> = all.iter().map(|(it, status)| headline(it, *status)).collect();
+            let lines: Vec<String> =
+                all.iter().map(|it| headline(&it.proposal, it.status)).collect();
             print_lines(&lines);
         }
     }

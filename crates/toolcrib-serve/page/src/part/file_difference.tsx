@@ -5,7 +5,7 @@ import type { Reply } from "../reply.ts";
 import { DiffRow, markWords, type Row, SIGN, Words } from "./difference.tsx";
 import { Key } from "./marks.tsx";
 
-export type FileDifference = NonNullable<Reply<"/api/audit/{id}">["differences"][number]>;
+export type FileDifference = NonNullable<Reply<"/api/approvals/{id}">["edits"][number]["difference"]>;
 type Lines = Extract<FileDifference, { lines: unknown }>["lines"];
 
 /** A row, or a stretch of lines that did not change and is not shown. */
