@@ -163,6 +163,7 @@ function TailPane({ parsed, selected, kept, close }: { parsed: Parsed; selected:
         body={body}
         showNew={showNew}
         loadOlder={() => void calls.loadOlder()}
+        hasText={parsed.search.text !== undefined}
         hasFilter={Object.keys(parsed.search).length > 0}
       />
     </div>

@@ -67,6 +67,8 @@ export class Calls {
       if (wanted.aborted) return;
       updatedAt.value = Date.now();
       this.tail.value = use(found.calls);
+      // What is in a row now is in one place only.
+      for (const call of this.tail.value.rows) this.unlisted.delete(call.call);
     } catch (error) {
       if (!(error instanceof ApiFailure) || wanted.aborted) return;
       this.tail.value = { ...this.tail.value, state: "ready", error };

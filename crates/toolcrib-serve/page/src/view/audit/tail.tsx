@@ -18,12 +18,14 @@ export interface TailProps {
   showNew: () => void;
   loadOlder: () => void;
   hasFilter: boolean;
+  /** Whether words are searched for, which events have only a part of. */
+  hasText: boolean;
 }
 
-export function TailTable({ tail, selected, query, waiting, body, showNew, loadOlder, hasFilter }: TailProps) {
+export function TailTable({ tail, selected, query, waiting, body, showNew, loadOlder, hasFilter, hasText }: TailProps) {
   return (
     <>
-      <TailState tail={tail} showNew={showNew} />
+      <TailState tail={tail} showNew={showNew} hasText={hasText} />
       {tail.error !== undefined && !tail.error.isUnreachable && (
         <div class="pad">
           <FailureNote what="The record could not be read." failure={tail.error} />
@@ -67,7 +69,7 @@ export function TailTable({ tail, selected, query, waiting, body, showNew, loadO
 }
 
 /** One line that is always there, so that nothing moves when calls wait to be shown. */
-function TailState({ tail, showNew }: { tail: Tail; showNew: () => void }) {
+function TailState({ tail, showNew, hasText }: { tail: Tail; showNew: () => void; hasText: boolean }) {
   const paused = pausedAt.value;
   const missed = missedCalls.value;
   if (paused !== null) {
@@ -83,6 +85,7 @@ function TailState({ tail, showNew }: { tail: Tail; showNew: () => void }) {
   return (
     <div class="tail-state" role="status">
       {tail.isCut ? "Older calls." : "Newest first."}
+      {hasText && " New calls are matched without their replies."}
       {tail.held > 0 && (
         <>
           {" "}
