@@ -41,6 +41,8 @@ mod rules;
 mod rules_replay;
 mod running_calls;
 mod servers;
+mod session_budget;
+mod session_story;
 mod sessions;
 mod shared_flush;
 mod statistics;
@@ -50,6 +52,7 @@ mod tasks;
 mod tokens;
 mod tools;
 mod undo;
+mod undo_preview;
 mod version;
 
 use std::sync::Arc;
@@ -85,6 +88,7 @@ pub use running_calls::RunningCalls;
 pub use shared_flush::SharedFlush;
 pub use statistics_source::{RebuiltStats, ReportError, ReportKind, Statistics};
 pub use tools::{CONTRACT_CATALOGUE, has_bare_names};
+pub use undo_preview::{PreviewedFile, UndoPreview};
 
 /// Every operation of the API except the one that serves the specification of all.
 fn described_operations() -> Vec<Operation> {
@@ -110,6 +114,7 @@ fn described_operations() -> Vec<Operation> {
         undo::operations,
         tasks::operations,
         sessions::operations,
+        session_story::operations,
         doctor::operations,
         metrics::operations,
         version::operations,

@@ -36,11 +36,11 @@ pub use api::{
     ChangedValue, ChangesScope, ClientSnippet, CommandPlace, ConfigChanged, ConfigError,
     ConfigErrorKind, DifferenceLength, DifferenceLine, EditedSettings, EventFeed, FileDifference,
     FullError, FullOutcome, HealthState, LineKind, LiveConfig, LivePlugins, Measure, PlannedCall,
-    PlannedEdit, RebuiltStats, RecordedOverview, RecordedSeries, ReplayedCall, ReportError,
-    ReportKind, RestoredFile, RulesChanged, RulesReplay, RunningCalls, SettingsReport,
+    PlannedEdit, PreviewedFile, RebuiltStats, RecordedOverview, RecordedSeries, ReplayedCall,
+    ReportError, ReportKind, RestoredFile, RulesChanged, RulesReplay, RunningCalls, SettingsReport,
     SettingsState, SharedFlush, ShownChange, ShownSetting, Statistics, TaskState, TaskSummary,
-    TextDifference, ToolConfig, ToolConfigChange, ToolHealth, UndoReport, Wanted, WantedChanges,
-    WantedReplay, WorseMeasure, has_bare_names, routes,
+    TextDifference, ToolConfig, ToolConfigChange, ToolHealth, UndoPreview, UndoReport, Wanted,
+    WantedChanges, WantedReplay, WorseMeasure, has_bare_names, routes,
 };
 pub use body::JsonBody;
 pub use config::{ConnectionBounds, ListenAddress, RequestBounds, RequestRate, ServerConfig};
