@@ -27,6 +27,8 @@ export function Rules() {
   const name = (route.value.rest in LISTS ? route.value.rest : "") as ListName;
   const isAgent = loggedIn.value?.role === "agent";
   const [same, setSame] = useState<{ command: string; request: string }>();
+  // On a small screen, what was taken in hand comes before the list.
+  const isInHand = ["rule", "write", "call", "setting"].some((it) => route.value.query.has(it));
   const { command, request } = (name === "" && same) || LISTS[name];
   return (
     <section class="view">
@@ -35,7 +37,7 @@ export function Rules() {
           <Note tone="info">An agent does not see the rules of others. Log in with the token of an approver or an admin.</Note>
         </div>
       ) : (
-        <div class={`panes rules ${name === "" ? "" : "is-list"}`}>
+        <div class={`panes rules ${name === "" ? "" : "is-list"} ${isInHand ? "in-hand" : ""}`}>
           {name === "" && <RulesAndCalls onCall={setSame} />}
           {name === "grants" && (
             <div class="pane">
