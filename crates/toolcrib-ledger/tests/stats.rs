@@ -323,8 +323,8 @@ fn calls_are_found_by_session_door_and_decision() {
     check(CallFilter { door: Some(Door::Terminal), ..none() }, &["01A"]);
     for (decision, expected) in [
         (RecordedDecision::Allow, &["01C", "01A"][..]),
-        (RecordedDecision::Ask, &["01C"]),
-        (RecordedDecision::Deny, &["01B"]),
+        (RecordedDecision::Ask, &["01C"][..]),
+        (RecordedDecision::Deny, &["01B"][..]),
     ] {
         check(CallFilter { decision: Some(decision), ..none() }, expected);
     }

@@ -231,7 +231,8 @@ fn a_preview_says_what_undo_then_does_and_changes_nothing() {
     assert_eq!(fs::read(scratch.work().join("a")).unwrap(), b"1 2\n", "nothing is undone yet");
     for (call, expected) in all.into_iter().zip(expected) {
         let done = crib.undo(&call.0, Unchanged).ok();
-        let done = done.map(|(_, files)| files.iter().map(|it| it.action.as_str()).collect());
+        let done: Option<Vec<&str>> =
+            done.map(|(_, files)| files.iter().map(|it| it.action.as_str()).collect());
         assert_eq!(done, expected, "{call:?}");
     }
     assert_eq!(fs::read(scratch.work().join("a")).unwrap(), b"one two\n");
