@@ -31,7 +31,7 @@ pub trait Examiner: Send + Sync {
         &self,
         plugin: RunnablePlugin<'_>,
         declaration: &PluginDeclaration,
-        args: &Value,
+        example: &PluginExample,
     ) -> Result<Value, PluginError>;
 }
 
@@ -186,7 +186,7 @@ impl Examination<'_> {
                 let message = Some("it was not run, because those before took too long".to_owned());
                 return ExampleResult { about: example.about.clone(), is_ok: false, message };
             }
-            let ran = self.examiner.run_example(plugin, declaration, &example.args);
+            let ran = self.examiner.run_example(plugin, declaration, example);
             let message = match (ran, &example.reply) {
                 (Err(err), _) => Some(err.message),
                 (Ok(reply), Some(expected))

@@ -35,6 +35,7 @@ mod rules;
 mod running_calls;
 mod sessions;
 mod shared_flush;
+mod shown_versions;
 mod statistics;
 mod statistics_source;
 mod stream_body;
@@ -69,6 +70,7 @@ pub use plugin_source::LivePlugins;
 pub(crate) use running_calls::RunningCall;
 pub use running_calls::RunningCalls;
 pub use shared_flush::SharedFlush;
+pub use shown_versions::ShownVersions;
 pub use statistics_source::{RebuiltStats, ReportError, ReportKind, Statistics};
 pub use tools::{CONTRACT_CATALOGUE, has_bare_names};
 

@@ -35,9 +35,9 @@ pub use api::{
     ChangesScope, CommandPlace, ConfigChanged, ConfigError, ConfigErrorKind, DifferenceLine,
     EventFeed, FileDifference, FullError, FullOutcome, LineKind, LiveConfig, LivePlugins,
     PlannedCall, PlannedEdit, RebuiltStats, ReportError, ReportKind, RestoredFile, RulesChanged,
-    RunningCalls, SettingsReport, SettingsState, SharedFlush, ShownChange, Statistics, TaskState,
-    TaskSummary, TextDifference, ToolConfig, ToolConfigChange, UndoReport, Wanted, WantedChanges,
-    has_bare_names, routes,
+    RunningCalls, SettingsReport, SettingsState, SharedFlush, ShownChange, ShownVersions,
+    Statistics, TaskState, TaskSummary, TextDifference, ToolConfig, ToolConfigChange, UndoReport,
+    Wanted, WantedChanges, has_bare_names, routes,
 };
 pub use body::JsonBody;
 pub use config::{ConnectionBounds, ListenAddress, RequestBounds, RequestRate, ServerConfig};
@@ -54,7 +54,10 @@ pub use oauth::{
 pub use observation::{EndpointError, ObservedRecorder, Observer, OtlpEndpoint, SpanExporter};
 pub use page_session::PageSessions;
 pub use pipeline::Served;
-pub use plugin_views::{PendingFields, PluginFields, ProposalFields, ReviewFields};
+pub use plugin_views::{
+    AnswerFields, AskedPermissions, ExampleFields, PendingFields, PluginDetailFields, PluginFields,
+    ProposalFields, ReviewFields, VersionFields,
+};
 pub use presented_token::TokenBook;
 pub use reply::{ApiError, RequestId};
 pub use server::{Server, ServerEnd};

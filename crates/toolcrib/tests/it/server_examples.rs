@@ -304,6 +304,7 @@ fn bring_tools(story: &mut Story<'_>) {
     let body = propose("count_lines", count);
     story.ask("propose_tool", Asked { role: "agent", body, ..Asked::default() });
     story.ask("list_proposals", Asked { role: "approver", ..Asked::default() });
+    story.ask("list_all_proposals", Asked { role: "approver", ..Asked::default() });
     let shown = story.ask("show_proposal", Asked { role: "approver", path, ..Asked::default() });
     let body = json!({"hash": shown["proposal"]["hash"]});
     story.ask("approve_tool", Asked { role: "approver", path, body, ..Asked::default() });
@@ -321,6 +322,7 @@ fn bring_tools(story: &mut Story<'_>) {
     story.ask("disable_plugin", Asked { role: "admin", path, ..Asked::default() });
     story.ask("enable_plugin", Asked { role: "admin", path, ..Asked::default() });
     story.ask("list_plugins", Asked { role: "approver", ..Asked::default() });
+    story.ask("show_plugin", Asked { role: "approver", path, ..Asked::default() });
     story.ask("reload_tools", Asked { role: "admin", ..Asked::default() });
     let admin = story.tokens["admin"].clone();
     let approval = |word: &str| json!({"plugins.approval_required": word});
