@@ -58,7 +58,7 @@ pub use event::{
     Durability, Event, HeldCounts, Moment, Note, RecordError, RecordErrorKind, Recorder,
 };
 pub use file_stamp::FileStamp;
-pub use loaded_tool::{LoadedTool, ToolHandle};
+pub use loaded_tool::{LoadedTool, ToolHandle, ToolKind};
 pub use outcome::Outcome;
 pub use policy::{Decision, Mode, Permit, Risk, Tier, Verdict};
 pub use search::{Search, SearchableTree};

@@ -3,14 +3,33 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::declaration::{Declared, Example};
 use crate::error::ToolError;
 use crate::tool::{AnyTool, Ctx, Prepared};
 
+/// Where a tool comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolKind {
+    /// It is part of Toolcrib.
+    BuiltIn,
+    /// An ES module of another author.
+    Module,
+    /// A program of another author.
+    Program,
+    /// A tool of a mounted MCP server.
+    Mcp,
+}
+
 /// A tool that arrived while the process runs. It owns its declaration, so it can leave again.
 pub trait LoadedTool: Send + Sync {
+    /// Returns where the tool comes from.
+    fn kind(&self) -> ToolKind;
+
     /// Returns the tool as data.
     fn declaration(&self) -> Declared<'_>;
 
@@ -55,6 +74,14 @@ pub enum ToolHandle {
 }
 
 impl ToolHandle {
+    /// Returns where the tool comes from.
+    pub fn kind(&self) -> ToolKind {
+        match self {
+            Self::Compiled(_) => ToolKind::BuiltIn,
+            Self::Loaded(tool) => tool.kind(),
+        }
+    }
+
     /// Returns the tool as data.
     pub fn declaration(&self) -> Declared<'_> {
         match self {

@@ -25,4 +25,6 @@ pub struct RecordedCall {
     pub verdict: Option<Verdict>,
     /// The rule that decided.
     pub rule: String,
+    /// Whether a person was asked, and declined it.
+    pub is_declined: bool,
 }

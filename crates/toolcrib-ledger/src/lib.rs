@@ -24,6 +24,9 @@ pub use figures::fold::{
     Amount, ErrorFigures, FailedCall, Hour, HourKey, NetworkFigures, ResourceFigures, ToolFigures,
 };
 pub use figures::histogram::Histogram;
+pub use figures::overview::{
+    ActivityOverview, CallRates, CallTotals, ErrorRates, P95Figures, ToolActivity, ToolBars,
+};
 pub use figures::quarantine::{QuarantineList, QuarantinedTool};
 pub use figures::regression::{
     Comparison, FEWEST_COMPARED_CALLS, RegressionSeverity, Window, compare,
@@ -35,6 +38,13 @@ pub use figures::report_form::{
 };
 pub use figures::stats::Stats;
 pub use figures::stats_error::{StatsError, StatsErrorKind};
+pub use figures::time_window::{Axis, TimeWindow};
+pub use figures::tool_history::{
+    ErrorGroup, KnownCaller, KnownVersion, LastError, VersionChange, VersionHistory,
+};
+pub use figures::tool_series::{
+    CallerShare, ErrorShare, SeriesFigures, ToolSeries, VersionFigures, VersionsOfTool,
+};
 pub use figures::tool_stats::{ComparedStats, ResourceStats, ToolStats, WindowStats};
 pub use id::{call_time, new_call_id};
 pub use idempotency::{IdempotencyKeys, KeptReply, KeyState};
@@ -53,10 +63,11 @@ pub use record::history::{
     CallFilter, CallHistory, CallOutcome, export_calls, export_lines, find_calls,
 };
 pub use record::reader::{LoadedSegment, RecordReader};
+pub use record::recent_use::{RecentCaller, RecentUse, RuleUse, recent_use};
 pub use record::recorded_settings::RecordedSettings;
 pub use record::recovery::{LostCall, recover_lost_calls};
 pub use record::redact::{Redactor, is_secret_name};
-pub use record::replay::recorded_calls;
+pub use record::replay::{newest_recorded_calls, recorded_calls};
 pub use record::replayed_entries::entries_around;
 pub use record::retention::RetentionReport;
 pub use record::tail::{RecordTail, TailLine, newest_lines};

@@ -14,6 +14,7 @@ pub(crate) mod late_segments;
 pub(crate) mod legacy_file;
 pub(crate) mod presence_file;
 pub(crate) mod reader;
+pub(crate) mod recent_use;
 pub(crate) mod recorded_settings;
 pub(crate) mod recovery;
 pub(crate) mod redact;

@@ -306,6 +306,8 @@ fn a_broken_database_is_set_aside_and_made_anew() {
         "UPDATE amounts SET sketch = x'ff'",
         "UPDATE hours SET latency = x'00ff'",
         "UPDATE hours SET squares = x'00'",
+        "UPDATE histories SET versions = '{broken'",
+        "UPDATE activity SET counts = x'ff'",
         "PRAGMA user_version = 0",
         "UPDATE folded SET size = 'zz'",
         "ALTER TABLE tools RENAME COLUMN calls TO other",
@@ -320,7 +322,7 @@ fn a_broken_database_is_set_aside_and_made_anew() {
     let names = std::fs::read_dir(place.state.folder()).unwrap();
     let aside =
         names.filter(|it| it.as_ref().unwrap().file_name().to_string_lossy().contains("broken"));
-    assert_eq!(aside.count(), 11);
+    assert_eq!(aside.count(), 13);
 }
 
 #[test]

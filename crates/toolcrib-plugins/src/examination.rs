@@ -184,9 +184,12 @@ impl Examination<'_> {
         let run = |example: &PluginExample| {
             if start.elapsed() > EXAMPLES_TIME {
                 let message = Some("it was not run, because those before took too long".to_owned());
-                return ExampleResult { about: example.about.clone(), is_ok: false, message };
+                let about = example.about.clone();
+                return ExampleResult { about, is_ok: false, message, elapsed_us: None };
             }
+            let began = Instant::now();
             let ran = self.examiner.run_example(plugin, declaration, example);
+            let elapsed_us = u64::try_from(began.elapsed().as_micros()).ok();
             let message = match (ran, &example.reply) {
                 (Err(err), _) => Some(err.message),
                 (Ok(reply), Some(expected))
@@ -197,7 +200,8 @@ impl Examination<'_> {
                 (Ok(_), _) => None,
             };
             let message = message.map(|text| text.chars().take(MAX_MESSAGE_CHARS).collect());
-            ExampleResult { about: example.about.clone(), is_ok: message.is_none(), message }
+            let (about, is_ok) = (example.about.clone(), message.is_none());
+            ExampleResult { about, is_ok, message, elapsed_us }
         };
         Ok(declaration.examples.iter().map(run).collect())
     }

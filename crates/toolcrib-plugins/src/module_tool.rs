@@ -7,7 +7,7 @@ use serde_json::Value;
 use toolcrib_core::calling_client::MessageLevel;
 use toolcrib_core::tool::ReplyFuture;
 use toolcrib_core::{
-    Cancel, Ctx, Declared, Limits, LoadedTool, Meter, Permit, Plan, Prepared, ToolError,
+    Cancel, Ctx, Declared, Limits, LoadedTool, Meter, Permit, Plan, Prepared, ToolError, ToolKind,
 };
 
 use crate::host_uses::{HostUses, UseKind};
@@ -92,6 +92,10 @@ impl Drop for ModuleTool {
 }
 
 impl LoadedTool for ModuleTool {
+    fn kind(&self) -> ToolKind {
+        ToolKind::Module
+    }
+
     fn declaration(&self) -> Declared<'_> {
         let PluginDeclaration { name, description, tier, permissions, .. } = &self.declaration;
         Declared {

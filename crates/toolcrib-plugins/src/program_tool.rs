@@ -9,6 +9,7 @@ use toolcrib_core::calling_client::MessageLevel;
 use toolcrib_core::tool::ReplyFuture;
 use toolcrib_core::{
     Cancel, Ctx, Declared, ErrorKind, Limits, LoadedTool, Meter, Permit, Plan, Prepared, ToolError,
+    ToolKind,
 };
 
 use crate::line_pipe::PipeWait;
@@ -215,6 +216,10 @@ impl Drop for ProgramTool {
 }
 
 impl LoadedTool for ProgramTool {
+    fn kind(&self) -> ToolKind {
+        ToolKind::Program
+    }
+
     fn declaration(&self) -> Declared<'_> {
         let PluginDeclaration { name, description, tier, permissions, .. } = &self.declaration;
         Declared {

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use toolcrib_core::tool::ReplyFuture;
 use toolcrib_core::{
     Ctx, Declared, Effect, ErrorKind, Limits, LoadedTool, Permit, Plan, Prepared, Tier, ToolError,
+    ToolKind,
 };
 
 use crate::examination::ProposalFaults;
@@ -63,6 +64,10 @@ impl ProposeTool {
 }
 
 impl LoadedTool for ProposeTool {
+    fn kind(&self) -> ToolKind {
+        ToolKind::BuiltIn
+    }
+
     fn declaration(&self) -> Declared<'_> {
         Declared {
             name: PROPOSE_TOOL,

@@ -11,7 +11,7 @@ use crate::permissions::PermissionChanges;
 use crate::plugin_declaration::PluginDeclaration;
 use crate::plugin_error::{PluginError, PluginErrorKind};
 use crate::source_text::source_text;
-use crate::tool_proposal::{ProposalAnswer, ProposalStatus, ToolProposal};
+use crate::tool_proposal::{ExampleResult, ProposalAnswer, ProposalStatus, ToolProposal};
 use crate::version_hash::VersionHash;
 use crate::version_store::SavedVersion;
 
@@ -42,6 +42,19 @@ pub struct ProposalReview {
     pub permission_changes: PermissionChanges,
     /// What people granted to calls of the tool: it holds for the new version too. Escaped.
     pub grants: Vec<String>,
+    /// What the examples of the active version did when it was proposed.
+    pub examples_before: Vec<ExampleResult>,
+}
+
+/// A proposal, answered or not, as it is listed.
+#[derive(Clone, Debug)]
+pub struct KeptProposal {
+    /// The proposal. Its texts are escaped.
+    pub proposal: ToolProposal,
+    /// Where it is in its life.
+    pub status: ProposalStatus,
+    /// The answer, if it has one.
+    pub answer: Option<ProposalAnswer>,
 }
 
 /// A proposal that waits, as it is listed.
@@ -74,11 +87,22 @@ impl Lifecycle {
             code: escape::lines(&source_text(&version.source)).into_owned(),
             difference,
             permission_changes: permission_changes(&version, active.as_ref()),
+            examples_before: match &active {
+                Some(active) => self.examples_of(&active.hash)?,
+                None => Vec::new(),
+            },
             active: active.map(|active| active.hash),
             grants: self.grants_on(&proposal.name)?,
             declaration: version.declaration,
             proposal: escaped(proposal),
         })
+    }
+
+    /// Returns what the examples of a version did when it was proposed last.
+    fn examples_of(&self, version: &VersionHash) -> Result<Vec<ExampleResult>, PluginError> {
+        let proposals = self.store.proposals.all()?.into_iter().rev();
+        let found = proposals.into_iter().find(|proposal| proposal.hash == *version);
+        Ok(found.map(|found| escaped(found).examples).unwrap_or_default())
     }
 
     /// Returns the proposals that wait, the oldest first.
@@ -99,11 +123,12 @@ impl Lifecycle {
     }
 
     /// Returns every proposal that is kept, the oldest first, answered or not. Their texts are escaped.
-    pub fn proposals(&self) -> Result<Vec<(ToolProposal, ProposalStatus)>, PluginError> {
+    pub fn proposals(&self) -> Result<Vec<KeptProposal>, PluginError> {
         let mut all = Vec::new();
         for proposal in self.store.proposals.all()? {
             let status = self.store.proposals.status(&proposal, self.clock.now())?;
-            all.push((escaped(proposal), status));
+            let answer = self.store.proposals.answer(&proposal.id)?;
+            all.push(KeptProposal { proposal: escaped(proposal), status, answer });
         }
         Ok(all)
     }
@@ -194,7 +219,7 @@ mod tests {
         let review = lifecycle.review(second.id.as_str()).unwrap();
         assert_eq!(review.status, ProposalStatus::Rejected);
         assert_eq!(review.answer.unwrap().words, "why");
-        let all: Vec<_> = lifecycle.proposals().unwrap().into_iter().map(|it| it.1).collect();
+        let all: Vec<_> = lifecycle.proposals().unwrap().into_iter().map(|it| it.status).collect();
         assert_eq!(all, [ProposalStatus::Approved, ProposalStatus::Rejected]);
         assert_eq!(lifecycle.review("absent").unwrap_err().kind, PluginErrorKind::NotFound);
     }

@@ -50,6 +50,10 @@ pub struct ExampleResult {
     /// What went wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// How long it took, in microseconds. Proposals from before this was stored have none, nor do examples that did
+    /// not run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elapsed_us: Option<u64>,
 }
 
 /// Where a proposal is in its life.

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use toolcrib_core::ToolName;
-use toolcrib_core::policy::Confirmation;
+use toolcrib_core::policy::{Confirmation, DraftedCall, RuleDraft};
 
 use crate::preview::Preview;
 
@@ -55,5 +55,15 @@ impl Preview {
             audited: decision.audited.clone(),
             trouble: self.trouble.as_ref().map(|trouble| trouble.message.clone()),
         }
+    }
+
+    /// Returns drafts of rules about the call.
+    pub fn rule_drafts(&self) -> Vec<RuleDraft> {
+        let Self { tool, question, commands, .. } = self;
+        let edits = question.plan.edits.iter().map(|edit| edit.path.clone());
+        let writes: Vec<String> = edits.collect();
+        let root = question.root.as_str();
+        let (args, reads) = (&question.args, &question.plan.reads);
+        DraftedCall { tool, args, commands, reads, writes: &writes, root }.drafts()
     }
 }

@@ -19,6 +19,8 @@ pub struct Preview {
     pub decision: Decision,
     /// What a person would be asked.
     pub question: Question,
+    /// The words of everything that its command would run.
+    pub commands: Vec<Vec<String>>,
     /// Why the call would fail before anything is decided, if it would.
     pub trouble: Option<ToolError>,
 }
@@ -71,5 +73,6 @@ fn preview(asked: &Asked) -> Result<Preview, ToolError> {
     let Asked(scope) = asked;
     let decision = scope.judge.decide(&scope.facts(), &proposal, &scope.ctx);
     let question = Question::new(scope, &proposal, decision.clone(), Vec::new())?;
-    Ok(Preview { tool: scope.tool.clone(), decision, question, trouble })
+    let commands = proposal.reading.map(|reading| reading.found).unwrap_or_default();
+    Ok(Preview { tool: scope.tool.clone(), decision, question, commands, trouble })
 }

@@ -8,8 +8,10 @@ mod backend;
 mod blocking;
 mod call_headers;
 mod calls;
+mod client_snippet;
 mod config;
 mod config_source;
+mod connect;
 mod context;
 mod doctor;
 mod dry_run;
@@ -27,12 +29,18 @@ mod openapi;
 mod operation;
 mod outcome;
 mod outliving;
+mod overview;
+mod overview_source;
 mod plugin_replies;
 mod plugin_source;
 mod plugins;
 mod proposals;
+mod rule_trials;
+mod rule_view;
 mod rules;
+mod rules_replay;
 mod running_calls;
+mod servers;
 mod sessions;
 mod shared_flush;
 mod shown_versions;
@@ -40,6 +48,7 @@ mod statistics;
 mod statistics_source;
 mod stream_body;
 mod tasks;
+mod tokens;
 mod tools;
 mod undo;
 mod version;
@@ -54,19 +63,24 @@ pub use backend::{
     TaskSummary, UndoReport, WantedChanges,
 };
 pub(crate) use calls::visible_story;
+pub use client_snippet::ClientSnippet;
 pub use config_source::{
-    ChangedValue, ConfigChanged, ConfigError, ConfigErrorKind, LiveConfig, SettingsReport,
-    SettingsState, ToolConfig, ToolConfigChange, Wanted,
+    ChangeWay, ChangedValue, ConfigChanged, ConfigError, ConfigErrorKind, EditedFile, LiveConfig,
+    SettingsReport, SettingsState, ShownSetting, ToolConfig, ToolConfigChange, Wanted,
 };
 pub use context::{Api, ApiPorts};
 pub use event_feed::EventFeed;
 pub use full_outcome::{
-    CommandPlace, DifferenceLine, FileDifference, FullError, FullOutcome, LineKind, PlannedCall,
-    PlannedEdit, ShownChange, TextDifference,
+    CommandPlace, DifferenceLength, DifferenceLine, FileDifference, FullError, FullOutcome,
+    LineKind, PlannedCall, PlannedEdit, ShownChange, TextDifference,
 };
 use operation::Operation;
 pub(crate) use outliving::{Outliving, Panicked};
+pub use overview_source::{
+    HealthState, Measure, RecordedOverview, RecordedSeries, ToolHealth, WorseMeasure,
+};
 pub use plugin_source::LivePlugins;
+pub use rules_replay::{ReplayedCall, RulesReplay, WantedReplay};
 pub(crate) use running_calls::RunningCall;
 pub use running_calls::RunningCalls;
 pub use shared_flush::SharedFlush;
@@ -81,6 +95,7 @@ fn described_operations() -> Vec<Operation> {
         config::operations,
         execute::operations,
         statistics::operations,
+        overview::operations,
         calls::operations,
         approvals::operations,
         audit::operations,
@@ -89,7 +104,11 @@ fn described_operations() -> Vec<Operation> {
         grants::operations,
         proposals::operations,
         plugins::operations,
+        servers::operations,
         rules::operations,
+        rule_trials::operations,
+        connect::operations,
+        tokens::operations,
         undo::operations,
         tasks::operations,
         sessions::operations,

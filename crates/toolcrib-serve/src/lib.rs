@@ -25,19 +25,22 @@ mod query;
 mod reply;
 mod request_check;
 mod server;
+mod server_views;
 mod session_life;
 mod tls;
 mod token_bucket;
 mod viewer;
 
 pub use api::{
-    Api, ApiPorts, Backend, CONTRACT_CATALOGUE, ChangedCall, ChangedCallList, ChangedValue,
-    ChangesScope, CommandPlace, ConfigChanged, ConfigError, ConfigErrorKind, DifferenceLine,
-    EventFeed, FileDifference, FullError, FullOutcome, LineKind, LiveConfig, LivePlugins,
-    PlannedCall, PlannedEdit, RebuiltStats, ReportError, ReportKind, RestoredFile, RulesChanged,
-    RunningCalls, SettingsReport, SettingsState, SharedFlush, ShownChange, ShownVersions,
-    Statistics, TaskState, TaskSummary, TextDifference, ToolConfig, ToolConfigChange, UndoReport,
-    Wanted, WantedChanges, has_bare_names, routes,
+    Api, ApiPorts, Backend, CONTRACT_CATALOGUE, ChangeWay, ChangedCall, ChangedCallList,
+    ChangedValue, ChangesScope, ClientSnippet, CommandPlace, ConfigChanged, ConfigError,
+    ConfigErrorKind, DifferenceLength, DifferenceLine, EditedFile, EventFeed, FileDifference,
+    FullError, FullOutcome, HealthState, LineKind, LiveConfig, LivePlugins, Measure, PlannedCall,
+    PlannedEdit, RebuiltStats, RecordedOverview, RecordedSeries, ReplayedCall, ReportError,
+    ReportKind, RestoredFile, RulesChanged, RulesReplay, RunningCalls, SettingsReport,
+    SettingsState, SharedFlush, ShownChange, ShownSetting, ShownVersions, Statistics, TaskState,
+    TaskSummary, TextDifference, ToolConfig, ToolConfigChange, ToolHealth, UndoReport, Wanted,
+    WantedChanges, WantedReplay, WorseMeasure, has_bare_names, routes,
 };
 pub use body::JsonBody;
 pub use config::{ConnectionBounds, ListenAddress, RequestBounds, RequestRate, ServerConfig};
@@ -61,4 +64,5 @@ pub use plugin_views::{
 pub use presented_token::TokenBook;
 pub use reply::{ApiError, RequestId};
 pub use server::{Server, ServerEnd};
+pub use server_views::ServerFields;
 pub use tls::{Notice, TlsErrorKind, TlsFiles, TrustError, TrustedRoots, client_config};

@@ -137,7 +137,8 @@ impl Pipeline {
         }
         self.readiness.check_loss()?;
         if parts.uri.path() == page::LOGIN_PATH {
-            return Ok((self.log_in(parts, incoming, watch).await?, None));
+            // Logins are rare, and their future would be a part of that of every request.
+            return Ok((Box::pin(self.log_in(parts, incoming, watch)).await?, None));
         }
         let identified = self.unless_lost(self.identifier.identify(&parts).await)?;
         let Identified { caller, other_role, token, session } = identified;

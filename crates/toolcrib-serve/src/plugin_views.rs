@@ -8,9 +8,9 @@ use serde_json::Value;
 use toolcrib_core::escape;
 use toolcrib_plugins::activation::ToolSummary;
 use toolcrib_plugins::permissions::{PermissionChanges, Permissions};
-use toolcrib_plugins::review::{PendingTool, ProposalReview};
+use toolcrib_plugins::review::{KeptProposal, PendingTool, ProposalReview};
 use toolcrib_plugins::source_text::source_text;
-use toolcrib_plugins::tool_proposal::{ExampleResult, ToolProposal};
+use toolcrib_plugins::tool_proposal::{ExampleResult, ProposalAnswer, ToolProposal};
 use toolcrib_plugins::version_store::SavedVersion;
 
 /// A proposal, as every reply has it.
@@ -54,6 +54,20 @@ pub struct ExampleFields {
     /// What went wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// How long it took, in milliseconds.
+    #[serde(rename = "elapsedMs", default, skip_serializing_if = "Option::is_none")]
+    pub elapsed_ms: Option<f64>,
+}
+
+/// A proposal that is kept, answered or not.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct KeptFields {
+    #[serde(flatten)]
+    proposal: ProposalFields,
+    /// The answer, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answer: Option<AnswerFields>,
 }
 
 /// A proposal that waits.
@@ -111,6 +125,8 @@ pub struct ReviewFields {
     /// What differs from the code of that version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub difference: Option<String>,
+    /// What the examples of that version did when it was proposed.
+    pub examples_before: Vec<ExampleFields>,
     /// The answer, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<AnswerFields>,
@@ -152,8 +168,28 @@ impl ProposalFields {
 impl ExampleFields {
     /// Returns what is told of an example.
     pub fn of(example: &ExampleResult) -> Self {
-        let ExampleResult { about, is_ok, message } = example.clone();
-        Self { about, ok: is_ok, message }
+        Self {
+            about: example.about.clone(),
+            ok: example.is_ok,
+            message: example.message.clone(),
+            elapsed_ms: example.elapsed_us.map(|micros| micros as f64 / 1000.0),
+        }
+    }
+}
+
+impl AnswerFields {
+    fn of(answer: ProposalAnswer) -> Self {
+        Self { by: answer.by.map(|by| by.name), reason: answer.words, at: stamp(answer.at) }
+    }
+}
+
+impl KeptFields {
+    /// Returns what is told of a proposal that is kept.
+    pub(crate) fn of(kept: KeptProposal) -> Self {
+        Self {
+            proposal: ProposalFields::of(&kept.proposal, kept.status.as_str()),
+            answer: kept.answer.map(AnswerFields::of),
+        }
     }
 }
 
@@ -194,11 +230,8 @@ impl ReviewFields {
                 &review.permission_changes,
             ),
             declared_description: escape::lines(&declared.description).into_owned(),
-            answer: review.answer.map(|answer| AnswerFields {
-                by: answer.by.map(|by| by.name),
-                reason: answer.words,
-                at: stamp(answer.at),
-            }),
+            answer: review.answer.map(AnswerFields::of),
+            examples_before: review.examples_before.iter().map(ExampleFields::of).collect(),
             parameters: review.declaration.parameters,
             code: review.code,
             active: review.active.map(String::from),

@@ -36,6 +36,7 @@ mod render;
 mod rows;
 mod rule_removal;
 mod rules;
+mod rules_replay;
 mod sandbox;
 mod screen;
 mod search;

@@ -1,6 +1,7 @@
 //! Rules as people write them in files. Each can have examples, which are tried when the file is read.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -116,7 +117,8 @@ pub fn rules_in(
     let mut checks = RuleChecks { layer, shell, example_bytes: 0, ids: HashSet::new() };
     let mut parsed = ParsedRules { rules: Vec::new(), warnings: Vec::new() };
     let mut errors = Vec::new();
-    for raw in raw.rule {
+    let spans: Vec<Range<usize>> = raw.rule.iter().map(Spanned::span).collect();
+    for (at, raw) in raw.rule.into_iter().enumerate() {
         let line = line_of(raw.span().start);
         let source = Source { file: file.to_owned(), line };
         let is_enabled = raw.get_ref().enabled;
@@ -130,7 +132,10 @@ pub fn rules_in(
                     rule.id
                 ));
             }
-            Ok(rule) => parsed.rules.push(rule),
+            Ok(rule) => {
+                let text = written(text, &spans, at);
+                parsed.rules.push(Rule { text, ..rule });
+            }
         }
         let is_too_long = checks.example_bytes > MOST_PROJECT_EXAMPLE_BYTES;
         // Whoever can write to a project must not be able to keep everyone else waiting.
@@ -139,6 +144,21 @@ pub fn rules_in(
         }
     }
     RulesError::all(errors).map(|()| parsed)
+}
+
+/// Returns the text of a rule as it is written: up to the next one, without the comment that belongs to that.
+fn written(text: &str, spans: &[Range<usize>], at: usize) -> String {
+    let line_start = |at: usize| text[..at].rfind('\n').map_or(0, |end| end + 1);
+    let begin = line_start(spans[at].start);
+    if !text[begin..].trim_start().starts_with("[[") {
+        // It is an inline table.
+        return text[spans[at].clone()].to_owned();
+    }
+    let end = spans.get(at + 1).map_or(text.len(), |next| line_start(next.start));
+    let is_about_next = |line: &&str| line.trim_start().starts_with('#') || line.trim().is_empty();
+    let lines: Vec<&str> = text[begin..end].lines().collect();
+    let own = lines.len() - lines.iter().rev().take_while(|line| is_about_next(line)).count();
+    lines[..own].join("\n")
 }
 
 /// What the checks of the rules of one file share.
@@ -236,6 +256,7 @@ fn read_rule(
         expires,
         // A project cannot let an agent's confirmation replace a person's answer.
         confirm: raw.confirm && layer != Layer::Project,
+        text: String::new(),
     };
     Ok((rule, RuleExamples { covers: raw.covers, spares: raw.spares }))
 }

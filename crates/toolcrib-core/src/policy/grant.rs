@@ -285,6 +285,7 @@ impl Grant {
             because: format!("{} answered \"always\"", self.by),
             expires: self.expires_at,
             confirm: false,
+            text: String::new(),
         })
     }
 }

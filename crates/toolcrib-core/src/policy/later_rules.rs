@@ -21,5 +21,6 @@ pub fn later_rules() -> impl Iterator<Item = Rule> {
         because: format!("{} run such files on their own", reader.title()),
         expires: None,
         confirm: false,
+        text: String::new(),
     })
 }

@@ -52,6 +52,11 @@ impl Pattern {
         Self { text: text.to_owned(), compiled: Arc::default() }
     }
 
+    /// Returns the pattern as it is written.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
     /// Fails if the pattern cannot be used, or matches everything.
     pub fn check(&self) -> Result<(), PatternError> {
         // A pattern that is valid only between the brackets of `compile` is not what it looks like.
@@ -169,6 +174,11 @@ impl PathGlob {
     /// Returns a glob that matches one path.
     pub fn exactly(path: &str) -> Result<Self, PatternError> {
         Self::new(&globset::escape(path))
+    }
+
+    /// Returns the glob as it is written.
+    pub fn as_str(&self) -> &str {
+        self.glob.glob()
     }
 
     /// Whether the glob matches a path.

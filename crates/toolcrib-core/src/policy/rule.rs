@@ -89,6 +89,8 @@ pub struct Rule {
     pub expires: Option<Timestamp>,
     /// Whether an agent first has to confirm that it means the call.
     pub confirm: bool,
+    /// The lines of the file that the rule is written in; empty if it is written in none.
+    pub text: String,
 }
 
 /// Whose calls a rule applies to. All conditions that are given must hold; without one, it is everybody's.

@@ -30,11 +30,15 @@ impl GrantFile {
 
     /// Revokes a grant. Returns whether there was one.
     pub fn revoke(&self, id: &str) -> Result<bool, GrantError> {
-        self.change(|all| {
+        let take = |all: &mut Vec<Grant>| {
             let before = all.len();
             all.retain(|grant| grant.id != id);
             all.len() < before
-        })
+        };
+        if take(&mut self.session()) {
+            return Ok(true);
+        }
+        self.change(take)
     }
 
     fn session(&self) -> MutexGuard<'_, Vec<Grant>> {

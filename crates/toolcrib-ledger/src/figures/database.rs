@@ -33,10 +33,23 @@ const MIGRATIONS: &[&str] = &[
     ) WITHOUT ROWID;
 ",
     "ALTER TABLE tools ADD COLUMN network TEXT NOT NULL DEFAULT '{}';",
+    "
+    CREATE TABLE activity (
+        tool TEXT NOT NULL, hour INTEGER NOT NULL, is_detailed INTEGER NOT NULL,
+        counts BLOB NOT NULL, durations BLOB NOT NULL, PRIMARY KEY (tool, hour)
+    ) WITHOUT ROWID;
+    CREATE TABLE histories (
+        tool TEXT PRIMARY KEY, last_error TEXT NOT NULL, versions TEXT NOT NULL,
+        callers TEXT NOT NULL, errors TEXT NOT NULL
+    ) WITHOUT ROWID;
+    ALTER TABLE open_calls ADD COLUMN principal TEXT NOT NULL DEFAULT '';
+    ALTER TABLE open_calls ADD COLUMN door TEXT NOT NULL DEFAULT '';
+",
 ];
 
 /// The tables that the newest schema has.
-pub(crate) const TABLES: [&str; 5] = ["folded", "open_calls", "tools", "amounts", "hours"];
+pub(crate) const TABLES: [&str; 7] =
+    ["folded", "open_calls", "tools", "amounts", "hours", "activity", "histories"];
 
 /// Renames a broken database, so that a new one can be made. Returns a warning about it.
 pub(crate) fn move_away(path: &Path, why: &str) -> io::Result<String> {

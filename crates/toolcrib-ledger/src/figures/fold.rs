@@ -1,7 +1,9 @@
 //! Folds the record into figures: line by line, in the order in which it was written, so that folding the record
 //! again gives the same figures.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
 
 use jiff::Timestamp;
 use memchr::memmem::Finder;
@@ -9,8 +11,10 @@ use serde::{Deserialize, Serialize};
 use toolcrib_core::command::{End, HostTraffic, Limit};
 use toolcrib_core::{ToolName, Usage};
 
-use crate::figures::histogram::{Histogram, round_up};
+use crate::figures::fresh_activity::{EndedCall, FreshActivity};
+use crate::figures::histogram::{Histogram, bin_of, round_up};
 use crate::figures::message_shape::message_shape;
+use crate::figures::tool_history::{CallerName, ToolHistory};
 use crate::record::entry::{RecordEntry, event_field};
 use crate::record::event_kind::{Act, EventKind};
 use crate::record::segment::hour_of;
@@ -188,6 +192,16 @@ fn is_own_fault(error: &str) -> bool {
 pub(crate) trait FiguresStore {
     fn tool(&self, tool: &ToolName) -> Option<ToolFigures>;
     fn hour(&self, key: &HourKey) -> Option<Hour>;
+    fn history(&self, tool: &ToolName) -> Option<ToolHistory>;
+}
+
+/// A call that was asked for and has not ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct OpenCall {
+    /// The arguments, as the record has them.
+    pub(crate) args: Option<String>,
+    /// Who made the call.
+    pub(crate) caller: Rc<CallerName>,
 }
 
 /// The figures that one fold changes.
@@ -195,17 +209,29 @@ pub(crate) struct Fold<'a> {
     store: &'a dyn FiguresStore,
     pub(crate) tools: HashMap<ToolName, ToolFigures>,
     pub(crate) hours: HashMap<HourKey, Hour>,
-    /// The arguments of calls that were asked for and have not ended, by call id.
-    pub(crate) open: HashMap<String, String>,
+    /// The figures of tools by the minute, and what is remembered of them.
+    pub(crate) activity: FreshActivity,
+    /// The calls that were asked for and have not ended, by call id.
+    pub(crate) open: HashMap<String, OpenCall>,
+    /// Who made the last call. Most calls are made by the same few.
+    last_caller: Rc<CallerName>,
     /// Finds the events that nothing is counted of, so that their lines are not parsed: most lines have one.
     uncounted: [Finder<'static>; 3],
 }
 
 impl<'a> Fold<'a> {
-    pub(crate) fn new(store: &'a dyn FiguresStore, open: HashMap<String, String>) -> Self {
+    pub(crate) fn new(store: &'a dyn FiguresStore, open: HashMap<String, OpenCall>) -> Self {
         let uncounted = [EventKind::Decided, EventKind::Started, EventKind::Waits]
             .map(|event| Finder::new(event_field(&event).as_bytes()).into_owned());
-        Self { store, tools: HashMap::new(), hours: HashMap::new(), open, uncounted }
+        Self {
+            store,
+            tools: HashMap::new(),
+            hours: HashMap::new(),
+            activity: FreshActivity::default(),
+            open,
+            last_caller: Rc::default(),
+            uncounted,
+        }
     }
 
     /// Folds one line. A line that cannot be parsed is skipped.
@@ -217,10 +243,10 @@ impl<'a> Fold<'a> {
         let Some(entry) = RecordEntry::parse(line) else { return };
         match (&entry.act, &entry.event) {
             (Act::ToolCall, EventKind::Asked) => {
-                if self.open.len() < MOST_OPEN_CALLS
-                    && let Some(args) = entry.preview.args
-                {
-                    self.open.insert(entry.call.id.into_owned(), args.into_owned());
+                if self.open.len() < MOST_OPEN_CALLS {
+                    let caller = self.caller_of(&entry);
+                    let args = entry.preview.args.map(Cow::into_owned);
+                    self.open.insert(entry.call.id.into_owned(), OpenCall { args, caller });
                 }
             }
             (Act::ToolCall, EventKind::Ended) => self.add_end(&entry),
@@ -237,9 +263,20 @@ impl<'a> Fold<'a> {
             (Act::ToolCall, EventKind::Lost) => {
                 self.open.remove(&*entry.call.id);
             }
+            // The agent of an open call is told in the line that ends the call.
+            (Act::Approval, EventKind::Denied) if !self.open.contains_key(&*entry.call.id) => {
+                self.activity.add_late_decline(&entry, self.store);
+            }
             (Act::Statistics, EventKind::Cleared) => self.clear(&entry),
             _ => {}
         }
+    }
+
+    fn caller_of(&mut self, entry: &RecordEntry<'_>) -> Rc<CallerName> {
+        if !self.last_caller.is_of(entry) {
+            self.last_caller = Rc::new(CallerName::of(entry));
+        }
+        Rc::clone(&self.last_caller)
     }
 
     fn figures_of(&mut self, tool: &ToolName) -> &mut ToolFigures {
@@ -255,7 +292,7 @@ impl<'a> Fold<'a> {
     }
 
     fn add_end(&mut self, entry: &RecordEntry<'_>) {
-        let args = self.open.remove(&*entry.call.id);
+        let open = self.open.remove(&*entry.call.id);
         // A call of a tool that does not exist has no version, and belongs to no tool's figures.
         let Some(version) = &entry.call.version else { return };
         self.add_network(entry);
@@ -263,6 +300,10 @@ impl<'a> Fold<'a> {
         let error = entry.end.error.as_deref();
         let is_refused = entry.is_refusal();
         let elapsed = round_up((entry.end.elapsed_ms().unwrap_or_default() * 1e3).round());
+        let bin = bin_of(elapsed);
+        let caller = open.as_ref().map(|open| &*open.caller).filter(|it| !it.principal.is_empty());
+        let ended = EndedCall { entry, version, caller, elapsed_us: elapsed, bin };
+        self.activity.add_end(&tool, &ended, self.store);
         let figures = self.figures_of(&tool);
         let epoch = figures.epoch;
         if is_refused {
@@ -278,7 +319,7 @@ impl<'a> Fold<'a> {
                     kind: kind.to_owned(),
                     message: entry.end.message.as_deref().unwrap_or_default().to_owned(),
                     call: entry.call.id.to_string(),
-                    args,
+                    args: open.and_then(|open| open.args),
                 });
             }
         }
@@ -295,11 +336,14 @@ impl<'a> Fold<'a> {
         hour.errors += u64::from(error.is_some_and(is_own_fault));
         hour.sum_us += elapsed;
         hour.squares += u128::from(elapsed) * u128::from(elapsed);
-        hour.latency.add(elapsed);
+        hour.latency.add_to_bin(bin);
     }
 
     fn clear(&mut self, entry: &RecordEntry<'_>) {
         let what = entry.detail.as_ref().and_then(|detail| detail["what"].as_str()).unwrap_or("");
+        if what == "errors" {
+            self.activity.clear_errors(&entry.tool(), self.store);
+        }
         let figures = self.figures_of(&entry.tool());
         match what {
             "errors" => figures.errors = ErrorFigures::default(),

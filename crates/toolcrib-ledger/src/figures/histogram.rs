@@ -12,7 +12,8 @@ pub struct Histogram {
     bins: BTreeMap<u16, u64>,
 }
 
-fn bin_of(value: u64) -> u16 {
+/// Returns the bin that a number lies in.
+pub(crate) fn bin_of(value: u64) -> u16 {
     if value == 0 {
         return 0;
     }
@@ -27,7 +28,7 @@ pub(crate) fn round_up(number: f64) -> u64 {
 }
 
 /// Returns the number that stands for a bin, in its middle.
-fn middle_of(bin: u16) -> f64 {
+pub(crate) fn middle_of(bin: u16) -> f64 {
     match bin {
         0 => 0.0,
         1 => 1.0,
@@ -38,7 +39,12 @@ fn middle_of(bin: u16) -> f64 {
 impl Histogram {
     /// Adds a number.
     pub fn add(&mut self, value: u64) {
-        *self.bins.entry(bin_of(value)).or_default() += 1;
+        self.add_to_bin(bin_of(value));
+    }
+
+    /// Adds a number whose bin is known.
+    pub(crate) fn add_to_bin(&mut self, bin: u16) {
+        *self.bins.entry(bin).or_default() += 1;
     }
 
     /// Adds all numbers of another histogram.
@@ -101,7 +107,7 @@ impl Histogram {
     }
 }
 
-fn write_varint(bytes: &mut Vec<u8>, mut number: u64) {
+pub(crate) fn write_varint(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);
         number >>= 7;
@@ -109,7 +115,7 @@ fn write_varint(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-fn read_varint(bytes: &mut &[u8]) -> Option<u64> {
+pub(crate) fn read_varint(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0_u64;
     for shift in (0..64).step_by(7) {
         let (first, rest) = bytes.split_first()?;

@@ -4,11 +4,13 @@ use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::Value;
 use toolcrib_core::ToolName;
 
+use crate::figures::activity_rows::{check_activity, load_history};
 use crate::figures::fold::{
     Amount, ErrorFigures, FiguresStore, Hour, HourKey, ResourceFigures, ToolFigures,
 };
 use crate::figures::histogram::Histogram;
 use crate::figures::stats_error::{OpenError, StatsError};
+use crate::figures::tool_history::ToolHistory;
 use crate::record::segment::RecordSegment;
 
 /// How many hours are checked when a database is opened: as many as any report shows.
@@ -41,7 +43,8 @@ pub(crate) fn check_content(database: &Connection) -> Result<(), OpenError> {
     let mut statement = database.prepare(sql).map_err(OpenError::of_content)?;
     let rows = statement.query_map([CHECKED_HOURS], |row| read_hour(row, 0));
     let mut rows = rows.map_err(OpenError::of_content)?;
-    rows.try_for_each(|row| row.map(drop)).map_err(OpenError::of_content)
+    rows.try_for_each(|row| row.map(drop)).map_err(OpenError::of_content)?;
+    check_activity(database).map_err(broken)
 }
 
 /// Returns how many bytes of a segment are folded.
@@ -91,10 +94,14 @@ impl FiguresStore for StoredFigures<'_> {
         let key = params![key.tool.as_str(), key.version, key.epoch.cast_signed(), key.hour];
         statement.query_row(key, |row| read_hour(row, 0)).ok()
     }
+
+    fn history(&self, name: &ToolName) -> Option<ToolHistory> {
+        load_history(self.0, name).ok().flatten()
+    }
 }
 
 /// Returns the error for a column that cannot be decoded.
-fn unreadable(what: &str) -> rusqlite::Error {
+pub(crate) fn unreadable(what: &str) -> rusqlite::Error {
     rusqlite::Error::InvalidColumnName(format!("{what}, which cannot be read"))
 }
 

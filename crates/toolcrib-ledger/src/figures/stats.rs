@@ -1,12 +1,15 @@
 //! The statistics: the figures of every tool, folded from the record and kept in `SQLite`. The record is the truth;
 //! the statistics can be deleted and folded again.
 
-use std::collections::HashMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 use jiff::Timestamp;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use toolcrib_core::{Recorder, ToolName};
 
+use crate::figures::activity_rows::{load_open_calls, save_activity, save_open_calls};
 use crate::figures::database::{TABLES, connect, connect_in_memory, move_away};
 use crate::figures::fold::{Fold, Hour, HourKey, ToolFigures};
 use crate::figures::rows::{
@@ -24,7 +27,9 @@ use crate::state::{StateFolder, open_append};
 /// The statistics of all tools.
 pub struct Stats {
     state: StateFolder,
-    database: Connection,
+    pub(crate) database: Connection,
+    /// The device and the number of the file; nothing if the figures are in memory.
+    file: Option<(u64, u64)>,
     /// Warnings about how the statistics were opened.
     pub warnings: Vec<String>,
 }
@@ -34,6 +39,7 @@ impl Stats {
     pub fn open(state: &StateFolder) -> Result<Self, StatsError> {
         let path = state.folder().join("stats.db");
         let mut warnings = Vec::new();
+        let mut file = Some(());
         let database = match connect(&path) {
             Ok(database) => database,
             Err(OpenError::Broken(_)) => {
@@ -53,11 +59,26 @@ impl Stats {
                 warnings.push(format!(
                     "the statistics cannot be saved ({why}): this time they are computed from the record in memory"
                 ));
+                file = None;
                 connect_in_memory()?
             }
             Err(err) => return Err(err.into()),
         };
-        Ok(Self { state: state.clone(), database, warnings })
+        let file = file.and_then(|()| file_of(&path));
+        Ok(Self { state: state.clone(), database, file, warnings })
+    }
+
+    /// Whether these are still the statistics of the state folder: another process moves a broken file away.
+    pub fn is_in_place(&self) -> bool {
+        self.file.is_none() || self.file == file_of(&self.state.folder().join("stats.db"))
+    }
+
+    /// Returns the name of every tool that was ever called.
+    pub fn called_tools(&self) -> Result<Vec<ToolName>, StatsError> {
+        let mut statement =
+            self.database.prepare_cached("SELECT tool FROM histories ORDER BY tool")?;
+        let names = statement.query_map([], |row| row.get::<_, String>(0))?;
+        names.map(|name| Ok(name?.into())).collect()
     }
 
     /// Returns how many bytes of the record are not folded yet.
@@ -171,14 +192,15 @@ impl Stats {
     }
 }
 
+fn file_of(path: &Path) -> Option<(u64, u64)> {
+    let file = fs::metadata(path).ok()?;
+    Some((file.dev(), file.ino()))
+}
+
 /// Folds the lines of the record that are not folded yet. Returns how many there were.
 fn fold_record(transaction: &Transaction<'_>, state: &StateFolder) -> Result<u64, StatsError> {
-    let open: HashMap<String, String> = transaction
-        .prepare("SELECT call, args FROM open_calls")?
-        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
-        .collect::<Result<_, _>>()?;
     let stored = StoredFigures(transaction);
-    let mut fold = Fold::new(&stored, open);
+    let mut fold = Fold::new(&stored, load_open_calls(transaction)?);
     let mut progress = FoldProgress { lines: 0, newest: newest_line(transaction)? };
     let record = RecordReader::open(state)?;
     for segment in record.segments() {
@@ -227,19 +249,15 @@ impl FoldProgress {
 
 /// Saves everything that a fold changed.
 fn save_figures(transaction: &Transaction<'_>, fold: Fold<'_>) -> Result<(), StatsError> {
-    let Fold { tools, hours, open, .. } = fold;
+    let Fold { tools, hours, activity, open, .. } = fold;
     for (name, figures) in &tools {
         save_tool(transaction, name, figures)?;
     }
     for (key, hour) in &hours {
         save_hour(transaction, key, hour)?;
     }
-    transaction.execute("DELETE FROM open_calls", [])?;
-    let mut insert = transaction.prepare("INSERT INTO open_calls VALUES (?, ?)")?;
-    for (call, args) in open {
-        insert.execute([call, args])?;
-    }
-    Ok(())
+    save_activity(transaction, activity)?;
+    save_open_calls(transaction, open)
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
+use toolcrib_core::canonical::Digest;
 
 use super::pin_store::PinStore;
 use super::server_spec::{ServerSpec, ServerWay, bad, require_url};
@@ -66,6 +67,12 @@ impl ImportedServer {
     /// Returns the name that the server has with us.
     pub fn name(&self) -> String {
         safe_name(&self.written_name)
+    }
+
+    /// Returns the hash of what the file says about the server.
+    pub fn hash(&self) -> String {
+        let file = self.file.display().to_string();
+        Digest::of(&self.written_name, &json!([file, self.entry])).to_string()
     }
 
     /// Returns what the file says about the server, for people.

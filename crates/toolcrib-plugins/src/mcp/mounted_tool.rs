@@ -8,7 +8,8 @@ use std::time::Duration;
 use serde_json::Value;
 use toolcrib_core::tool::ReplyFuture;
 use toolcrib_core::{
-    Ctx, Declared, ErrorKind, Limits, LoadedTool, Permit, Plan, Prepared, ToolError, escape,
+    Ctx, Declared, ErrorKind, Limits, LoadedTool, Permit, Plan, Prepared, ToolError, ToolKind,
+    escape,
 };
 
 use super::definition::ToolDefinition;
@@ -131,6 +132,10 @@ impl MountedTool {
 }
 
 impl LoadedTool for MountedTool {
+    fn kind(&self) -> ToolKind {
+        ToolKind::Mcp
+    }
+
     fn declaration(&self) -> Declared<'_> {
         let Self { spec, .. } = self;
         let deadline_ms = spec.longest.as_millis() as u64;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use toolcrib_core::canonical::Digest;
 use toolcrib_core::{Clock, Note, Recorder, ToolName};
 
 use super::definition::ToolDefinition;
@@ -39,6 +40,12 @@ impl ServerPins {
     /// Returns the definitions that are on offer: those that were accepted and have not changed.
     pub fn on_offer(&self) -> impl Iterator<Item = &ToolDefinition> {
         self.accepted.values().filter(|it| !self.waiting.contains_key(&it.name))
+    }
+
+    /// Returns the hash of all that waits, if anything does.
+    pub fn waiting_hash(&self) -> Option<String> {
+        let waiting = || self.waiting.values();
+        (!self.waiting.is_empty()).then(|| Digest::of("waiting", &hashes(waiting())).to_string())
     }
 
     /// Whether these are the pins of this server, not of another one that has had the name.

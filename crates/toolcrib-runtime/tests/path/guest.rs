@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolcrib_core::tool::ReplyFuture;
 use toolcrib_core::{
     AnyTool, Catalogue, Ctx, Declared, LoadedTool, LoadedTools, Permit, Plan, Prepared, Shelf,
-    ShelvedTool, ToolError, ToolHandle,
+    ShelvedTool, ToolError, ToolHandle, ToolKind,
 };
 
 use crate::harness::{COMPILED, TOOLS, Wild, catalogue};
@@ -20,6 +20,10 @@ pub(crate) struct Guest {
 }
 
 impl LoadedTool for Guest {
+    fn kind(&self) -> ToolKind {
+        ToolKind::Module
+    }
+
     fn declaration(&self) -> Declared<'_> {
         self.tool.0.declared()
     }

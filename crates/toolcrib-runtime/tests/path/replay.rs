@@ -27,6 +27,7 @@ fn recorded(id: &str, tool: &str, args: Option<Value>, verdict: Option<Verdict>)
         args,
         verdict,
         rule: "the rule of then".to_owned(),
+        is_declined: false,
     }
 }
 

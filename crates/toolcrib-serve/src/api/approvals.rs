@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolcrib_core::approval::{ApprovalAnswer, ApprovalStatus, KeptOutcome, PendingApproval};
@@ -15,13 +16,16 @@ use toolcrib_runtime::{ApprovalError, Approved, ParkedCall, Runtime};
 use super::access::AccessRight;
 use super::context::Api;
 use super::fields::{BodyFields, QueryFields, refused_body};
-use super::full_outcome::PlannedEdit;
+use super::full_outcome::{DifferenceLength, PlannedEdit};
 use super::json_reply::{JsonReply, Reply};
 use super::operation::Operation;
 use crate::reply::ApiError;
 
 /// How many characters the words of an answer may have.
 const LONGEST_WORDS: usize = 4096;
+
+/// How many of the paths that an answer is bound to are named.
+const MOST_BOUND_PATHS: usize = 100;
 
 /// The operations about calls that wait for a person.
 pub(super) fn operations() -> Vec<Operation> {
@@ -33,6 +37,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .replies::<ApprovalList>(),
         Operation::get("/api/approvals/{id}", "show_approval", show)
             .about(AccessRight::Approve, "Shows the question about one call.")
+            .query::<ApprovalQuery>()
             .replies::<OneApproval>()
             .fails(StatusCode::NOT_FOUND, unknown),
         Operation::post("/api/approvals/{id}", "answer_approval", answer)
@@ -58,6 +63,17 @@ pub(super) fn operations() -> Vec<Operation> {
 struct ApprovalsQuery {
     /// Those that are pending, unless all are asked for.
     status: Option<ListedApprovals>,
+    /// Only those that were asked, answered or over at this time or later.
+    since: Option<Timestamp>,
+}
+
+/// How much of an approval is shown.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ApprovalQuery {
+    /// Whether differences have all their lines. Otherwise the first lines of each are shown, and the others are counted.
+    #[serde(default)]
+    whole: bool,
 }
 
 #[derive(Clone, Copy, Deserialize, JsonSchema, PartialEq, Eq)]
@@ -96,6 +112,34 @@ struct OneApproval {
     changed: Vec<String>,
     /// What the call would change in files, if it is not answered yet.
     edits: Vec<PlannedEdit>,
+    #[serde(flatten)]
+    plan: ShownPlan,
+    /// The files and folders that an answer is bound to: if one of them changes, the call does not run.
+    bound_to: BoundPaths,
+    /// Whether the one who asks this asked for the call, and so cannot answer.
+    own: bool,
+    /// Whether the call belongs to another workspace than the server's, so that it cannot be approved here.
+    elsewhere: bool,
+}
+
+/// What a call would do, if it is not answered yet.
+#[derive(Default, Serialize, JsonSchema)]
+struct ShownPlan {
+    /// The tier of the tool.
+    tier: Option<u8>,
+    /// The command that the call would run, as it is written.
+    command: Option<String>,
+    /// The directory in which the command would start, as it is written. Without one, it is the workspace.
+    directory: Option<String>,
+}
+
+/// Paths, of which there can be thousands.
+#[derive(Serialize, JsonSchema)]
+struct BoundPaths {
+    /// The first of them.
+    paths: Vec<String>,
+    /// How many more there are.
+    more: usize,
 }
 
 /// An approval, with how it stands.
@@ -106,6 +150,15 @@ struct ShownApproval {
     /// `pending`, `approved`, `denied`, `taken up`, `expired` or `revoked`.
     status: &'static str,
     answer: Option<ApprovalAnswer>,
+}
+
+impl ShownApproval {
+    /// Returns when it was asked, answered or over: the last of these.
+    fn last_step(&self) -> Timestamp {
+        let PendingApproval { created_at, expires_at, .. } = self.pending;
+        let is_over = self.status == ApprovalStatus::Expired.as_str();
+        self.answer.as_ref().map_or(if is_over { expires_at } else { created_at }, |it| it.at)
+    }
 }
 
 /// What became of a question that was answered.
@@ -144,8 +197,14 @@ async fn list(
     for pending in api.answers.store.all().map_err(|err| unreadable(&err))? {
         let status = api.answers.store.status(&pending, api.answers.clock.now());
         let status = status.map_err(|err| unreadable(&err))?;
-        if query.status == Some(ListedApprovals::All) || status == ApprovalStatus::Pending {
-            approvals.push(shown(&api, pending, status));
+        let is_wanted =
+            query.status == Some(ListedApprovals::All) || status == ApprovalStatus::Pending;
+        if !is_wanted {
+            continue;
+        }
+        let approval = shown(&api, pending, status);
+        if query.since.is_none_or(|since| approval.last_step() >= since) {
+            approvals.push(approval);
         }
     }
     JsonReply::redacted(
@@ -155,31 +214,64 @@ async fn list(
 }
 
 /// Shows the question about one call.
-async fn show(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Reply {
+async fn show(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    QueryFields(query): QueryFields<ApprovalQuery>,
+) -> Reply {
     let (pending, status) = api.answers.find(&id).map_err(|err| failure(&id, err))?;
-    let (changed, edits) = match status {
-        ApprovalStatus::Pending if pending.workspace == api.workspace => now(&api, &pending).await,
-        ApprovalStatus::Pending => {
-            (vec![format!("the call is of the workspace {}", pending.workspace)], Vec::new())
-        }
+    let elsewhere = pending.workspace != api.workspace;
+    let length = if query.whole { DifferenceLength::Whole } else { DifferenceLength::Usual };
+    let present = match status {
+        ApprovalStatus::Pending if elsewhere => Present {
+            changed: vec![format!("the call is of the workspace {}", pending.workspace)],
+            ..Present::default()
+        },
+        ApprovalStatus::Pending => now(&api, &pending, length).await,
         ApprovalStatus::Approved
         | ApprovalStatus::Denied
         | ApprovalStatus::TakenUp
         | ApprovalStatus::Expired
-        | ApprovalStatus::Revoked => (Vec::new(), Vec::new()),
+        | ApprovalStatus::Revoked => Present::default(),
     };
+    let Present { changed, edits, plan } = present;
+    let own = !caller.principal.may_answer_for(&pending.caller.principal);
+    let bound_to = BoundPaths::of(&pending);
     let approval = shown(&api, pending, status);
-    JsonReply::redacted(&api.redactor, &OneApproval { ok: true, approval, changed, edits })
+    let one = OneApproval { ok: true, approval, changed, edits, plan, bound_to, own, elsewhere };
+    JsonReply::redacted(&api.redactor, &one)
 }
 
-/// Returns what changed since a question, and what its call would change in files now.
-async fn now(api: &Api, pending: &PendingApproval) -> (Vec<String>, Vec<PlannedEdit>) {
+/// What is known of a call that waits, at the moment when somebody looks.
+#[derive(Default)]
+struct Present {
+    changed: Vec<String>,
+    edits: Vec<PlannedEdit>,
+    plan: ShownPlan,
+}
+
+/// Returns what changed since a question, and what its call would do now.
+async fn now(api: &Api, pending: &PendingApproval, length: DifferenceLength) -> Present {
     let runtime = api.runtime.current();
     let changed = runtime.changes_since_question(pending).await;
-    let preview = runtime.explain(pending.to_call(), Cancel::default()).await;
-    let edits =
-        preview.map(|preview| api.ports.backend.planned_edits(&preview)).unwrap_or_default();
-    (changed, edits)
+    let Ok(preview) = runtime.explain(pending.to_call(), Cancel::default()).await else {
+        return Present { changed, ..Present::default() };
+    };
+    let command = preview.question.plan.command.as_ref();
+    let plan = ShownPlan {
+        tier: Some(preview.question.tier.number()),
+        command: command.map(|command| command.text.clone()),
+        directory: command.and_then(|command| command.directory.clone()),
+    };
+    Present { changed, edits: api.ports.backend.planned_edits(&preview, length), plan }
+}
+
+impl BoundPaths {
+    fn of(pending: &PendingApproval) -> Self {
+        let paths = pending.pins.iter().take(MOST_BOUND_PATHS).map(|pin| pin.path.clone());
+        Self { paths: paths.collect(), more: pending.pins.len().saturating_sub(MOST_BOUND_PATHS) }
+    }
 }
 
 /// Answers the question about one call. An approved call runs here, and its outcome is kept for the one who asked.
@@ -281,7 +373,7 @@ fn failure(id: &str, err: ApprovalError) -> ApiError {
     }
 }
 
-fn unreadable(err: &std::io::Error) -> ApiError {
+pub(super) fn unreadable(err: &std::io::Error) -> ApiError {
     let message = format!("the approvals cannot be read: {err}");
     ApiError::unavailable(message)
 }

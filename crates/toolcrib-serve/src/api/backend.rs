@@ -11,7 +11,9 @@ use toolcrib_core::{CallId, Caller, Change, Outcome, Principal, ToolError, ToolN
 use toolcrib_runtime::Preview;
 use toolcrib_runtime::undo::{UndoAction, UndoScope};
 
-use super::full_outcome::{FileDifference, FullOutcome, PlannedEdit};
+use super::client_snippet::ClientSnippet;
+use super::full_outcome::{DifferenceLength, FileDifference, FullOutcome, PlannedEdit};
+use super::rules_replay::{RulesReplay, WantedReplay};
 
 /// What the binary does for the API. Everything here can block.
 pub trait Backend: Send + Sync {
@@ -22,10 +24,13 @@ pub trait Backend: Send + Sync {
     fn kept_outcome(&self, call: &str, tool: &ToolName, kept: &KeptOutcome) -> FullOutcome;
 
     /// Returns what a call would change in files.
-    fn planned_edits(&self, preview: &Preview) -> Vec<PlannedEdit>;
+    fn planned_edits(&self, preview: &Preview, length: DifferenceLength) -> Vec<PlannedEdit>;
 
     /// Returns the difference that each change made.
     fn differences(&self, changes: &[Change]) -> Vec<Option<FileDifference>>;
+
+    /// Returns the difference of two texts, without what is secret in them; nothing if they are equal.
+    fn text_difference(&self, before: &str, after: &str) -> Option<FileDifference>;
 
     /// Returns the calls that changed files, newest first.
     fn changed_calls(&self, wanted: &WantedChanges) -> Result<ChangedCallList, ToolError>;
@@ -43,6 +48,15 @@ pub trait Backend: Send + Sync {
 
     /// Removes a rule from the operator's file, and takes that up.
     fn remove_rule(&self, rule: &str, by: &Principal) -> Result<RulesChanged, ToolError>;
+
+    /// Returns the operator's own rules file, if there is a place for one.
+    fn rules_file(&self) -> Option<String>;
+
+    /// Checks rules, and decides recorded calls again as if they were in force.
+    fn replay_rules(&self, wanted: &WantedReplay) -> Result<RulesReplay, ToolError>;
+
+    /// Returns what to add to the file of each MCP client.
+    fn client_snippets(&self) -> Vec<ClientSnippet>;
 
     /// Returns the commands of this workspace whose output is saved, newest first.
     fn tasks(&self) -> Vec<TaskSummary>;

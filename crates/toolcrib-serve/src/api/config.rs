@@ -13,11 +13,12 @@ use toolcrib_core::Caller;
 use super::access::AccessRight;
 use super::blocking::blocking;
 use super::config_source::{
-    ChangedValue, ConfigChanged, ConfigError, ConfigErrorKind, LiveConfig, SettingsReport,
-    ToolConfig, ToolConfigChange,
+    ChangeWay, ChangedValue, ConfigChanged, ConfigError, ConfigErrorKind, EditedFile, LiveConfig,
+    SettingsReport, ToolConfig, ToolConfigChange,
 };
 use super::context::Api;
-use super::fields::BodyFields;
+use super::fields::{BodyFields, QueryFields};
+use super::full_outcome::FileDifference;
 use super::json_reply::{JsonReply, Reply};
 use super::operation::Operation;
 use crate::reply::ApiError;
@@ -31,8 +32,8 @@ pub(super) fn operations() -> Vec<Operation> {
             .fails(StatusCode::UNPROCESSABLE_ENTITY, "A value is wrong. Nothing was changed.")
             .fails(
                 StatusCode::CONFLICT,
-                "An environment variable, a flag or a project's file decides, or the files on disk have errors. Nothing \
-                 was changed.",
+                "An environment variable, a flag or a project's file decides, the files on disk have errors, or somebody \
+                 else has changed the file. Nothing was changed.",
             )
     };
     vec![
@@ -51,6 +52,7 @@ pub(super) fn operations() -> Vec<Operation> {
             Operation::post("/api/settings", "change_settings", change_settings),
             "Changes settings by their own names, at once and in the settings file.",
         )
+        .query::<SettingsQuery>()
         .body::<SettingsChange>(),
     ]
 }
@@ -59,6 +61,27 @@ pub(super) fn operations() -> Vec<Operation> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(transparent)]
 struct SettingsChange(Map<String, Value>);
+
+/// What is done with a change.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SettingsQuery {
+    /// Whether the change is checked and shown, and not made. (default: false)
+    dry_run: Option<bool>,
+    /// The version of the settings file that a dry run told. If somebody has changed the file since then, nothing is
+    /// changed.
+    version: Option<String>,
+}
+
+/// The settings file, and what a change does to it.
+#[derive(Serialize, JsonSchema)]
+struct ChangedSettingsFile {
+    path: String,
+    /// The version before the change.
+    version: String,
+    /// What the change does; nothing if the file stays as it is.
+    difference: Option<FileDifference>,
+}
 
 /// The reply to `GET /api/tools/config`.
 #[derive(Serialize, JsonSchema)]
@@ -80,6 +103,12 @@ struct ConfigChangeReply {
     /// What the one who changed them should know.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
+    /// Whether the change was not made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dry_run: Option<bool>,
+    /// The settings file. `POST /api/settings` tells it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<ChangedSettingsFile>,
 }
 
 /// The reply to `GET /api/settings`.
@@ -102,7 +131,13 @@ async fn change(
     Extension(caller): Extension<Caller>,
     BodyFields(change): BodyFields<ToolConfigChange>,
 ) -> Reply {
-    changed(api, move |config| config.change_config(&change, &caller.principal)).await
+    let made = move |config: &dyn LiveConfig| config.change_config(&change, &caller.principal);
+    let ConfigChanged { config, changed, needs_restart, warnings, .. } =
+        changed(Arc::clone(&api), made).await?;
+    let (dry_run, file) = (None, None);
+    let reply =
+        ConfigChangeReply { ok: true, config, changed, needs_restart, warnings, dry_run, file };
+    JsonReply::ok(&reply)
 }
 
 /// Shows every setting.
@@ -114,19 +149,30 @@ async fn show_settings(State(api): State<Arc<Api>>) -> Reply {
 async fn change_settings(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
+    QueryFields(query): QueryFields<SettingsQuery>,
     BodyFields(SettingsChange(change)): BodyFields<SettingsChange>,
 ) -> Reply {
-    changed(api, move |config| config.change_settings(&change, &caller.principal)).await
+    let is_trial = query.dry_run == Some(true);
+    let way = if is_trial { ChangeWay::Try } else { ChangeWay::Make { version: query.version } };
+    let made =
+        move |config: &dyn LiveConfig| config.change_settings(&change, &way, &caller.principal);
+    let ConfigChanged { config, changed, needs_restart, warnings, file } =
+        changed(Arc::clone(&api), made).await?;
+    let EditedFile { path, version, before, after } = file;
+    let difference = blocking(move || api.ports.backend.text_difference(&before, &after)).await?;
+    let (dry_run, file) =
+        (is_trial.then_some(true), Some(ChangedSettingsFile { path, version, difference }));
+    let reply =
+        ConfigChangeReply { ok: true, config, changed, needs_restart, warnings, dry_run, file };
+    JsonReply::ok(&reply)
 }
 
 /// Makes a change on a thread that may block: it waits for whoever else changes the file.
 async fn changed(
     api: Arc<Api>,
     change: impl FnOnce(&dyn LiveConfig) -> Result<ConfigChanged, ConfigError> + Send + 'static,
-) -> Reply {
-    let done = blocking(move || change(&*api.ports.config)).await?;
-    let ConfigChanged { config, changed, needs_restart, warnings } = done.map_err(refusal)?;
-    JsonReply::ok(&ConfigChangeReply { ok: true, config, changed, needs_restart, warnings })
+) -> Result<ConfigChanged, ApiError> {
+    blocking(move || change(&*api.ports.config)).await?.map_err(refusal)
 }
 
 fn refusal(error: ConfigError) -> ApiError {
@@ -137,6 +183,7 @@ fn refusal(error: ConfigError) -> ApiError {
             ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_settings", message)
         }
         ConfigErrorKind::WrongFiles => conflict("settings_files_wrong", message),
+        ConfigErrorKind::ChangedMeanwhile => conflict("changed_meanwhile", message),
         ConfigErrorKind::Overridden => conflict("overridden", message),
         ConfigErrorKind::Unavailable => ApiError::unavailable(message),
     };

@@ -1,6 +1,7 @@
 //! What the binary must tell about the settings of the server, and how they are changed while it runs.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -26,8 +27,21 @@ pub trait LiveConfig: Send + Sync {
     fn change_settings(
         &self,
         change: &Map<String, Value>,
+        way: &ChangeWay,
         by: &Principal,
     ) -> Result<ConfigChanged, ConfigError>;
+}
+
+/// What is done with a change of settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChangeWay {
+    /// It is checked, and not made.
+    Try,
+    /// It is made.
+    Make {
+        /// Only if the settings file still has this version.
+        version: Option<String>,
+    },
 }
 
 /// The tool configuration of the contract.
@@ -119,6 +133,21 @@ pub struct ConfigChanged {
     pub needs_restart: Vec<ChangedValue>,
     /// What the one who changed them should know.
     pub warnings: Vec<String>,
+    /// The settings file.
+    pub file: EditedFile,
+}
+
+/// A settings file before and after a change.
+#[derive(Clone, Debug)]
+pub struct EditedFile {
+    /// Its path.
+    pub path: String,
+    /// The version before the change.
+    pub version: String,
+    /// The text before.
+    pub before: String,
+    /// The text after.
+    pub after: String,
 }
 
 /// A value that changed.
@@ -141,9 +170,37 @@ pub struct ChangedValue {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SettingsReport {
     /// The settings that hold, by name.
-    pub settings: Map<String, Value>,
+    pub settings: BTreeMap<String, ShownSetting>,
+    /// The file that changes are written to.
+    pub file: Option<String>,
     /// How they stand.
     pub state: SettingsState,
+}
+
+/// A setting.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ShownSetting {
+    /// The value that holds.
+    pub value: Value,
+    /// Where the value comes from: a file, an environment variable, a flag, or `default`.
+    pub origin: String,
+    /// Whether a new value holds only after a restart.
+    pub needs_restart: bool,
+    /// What it is for.
+    pub about: String,
+    /// The value if nobody sets it.
+    pub default: Value,
+    /// What it may be: `choice`, `number`, `list`, `text` or `table`.
+    pub kind: &'static str,
+    /// The words to choose from, strictest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<&'static str>,
+    /// The smallest number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min: Option<i64>,
+    /// The largest number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max: Option<i64>,
 }
 
 /// How the settings of the server stand against those on disk.
@@ -151,6 +208,8 @@ pub struct SettingsReport {
 pub struct SettingsState {
     /// When settings or rules last changed while the server ran.
     pub changed_at: Option<String>,
+    /// Who changed them then: a principal, or nobody if it was a change of the files.
+    pub changed_by: Option<String>,
     /// What is wrong with the files on disk. The server then goes on with what it had.
     pub errors: Vec<String>,
     /// The settings that are in the files and hold only after a restart.
@@ -177,6 +236,8 @@ pub enum ConfigErrorKind {
     WrongFiles,
     /// An environment variable, a flag or a project's file decides in place of the settings file.
     Overridden,
+    /// Somebody else has changed the settings file meanwhile.
+    ChangedMeanwhile,
     /// The settings file cannot be written, or the change cannot be recorded.
     Unavailable,
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use toolcrib_core::{Principal, SessionId};
-use toolcrib_ledger::{IdempotencyKeys, Redactor, StateFolder};
+use toolcrib_ledger::{GrantFile, IdempotencyKeys, Redactor, StateFolder};
 use toolcrib_runtime::{ApprovalAnswers, LiveRuntime};
 
 use super::backend::Backend;
@@ -52,6 +52,8 @@ pub struct ApiPorts {
     pub config: Arc<dyn LiveConfig>,
     /// The tools from other authors.
     pub plugins: Arc<dyn LivePlugins>,
+    /// What people allowed with "always". Calls have the same ones, so that grants for a session are seen here.
+    pub grants: Arc<GrantFile>,
     /// Everything else.
     pub backend: Arc<dyn Backend>,
 }

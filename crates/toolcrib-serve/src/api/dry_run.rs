@@ -9,7 +9,7 @@ use toolcrib_core::{Call, Cancel, Verdict};
 use super::access::AccessRight;
 use super::blocking::blocking;
 use super::context::Api;
-use super::full_outcome::{OutcomeForm, PlannedCall, in_full};
+use super::full_outcome::{DifferenceLength, OutcomeForm, PlannedCall, in_full};
 use super::json_reply::{JsonReply, Reply};
 use super::outcome;
 
@@ -42,7 +42,7 @@ pub(super) async fn preview(api: &Arc<Api>, call: Call, form: OutcomeForm) -> Re
     let planning = Arc::clone(api);
     let planned = blocking(move || {
         let verdict = preview.decision.verdict();
-        let mut edits = planning.ports.backend.planned_edits(&preview);
+        let mut edits = planning.ports.backend.planned_edits(&preview, DifferenceLength::Usual);
         // A difference shows what a file has. If the call is denied or needs approval, an agent must not see what is in a file through a dry run.
         if verdict != Verdict::Allow && !may_inspect {
             for edit in &mut edits {

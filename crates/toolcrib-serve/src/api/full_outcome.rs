@@ -109,6 +109,15 @@ pub enum LineKind {
     Gap,
 }
 
+/// How many lines of a difference are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DifferenceLength {
+    /// As many as a terminal shows. The others are counted.
+    Usual,
+    /// All of them.
+    Whole,
+}
+
 /// What a call would change in a file.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct PlannedEdit {

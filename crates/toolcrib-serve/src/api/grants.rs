@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::json;
 use toolcrib_core::policy::{Grant, GrantError};
 use toolcrib_core::{Caller, Note};
-use toolcrib_ledger::{Act, EventKind, GrantFile};
+use toolcrib_ledger::{Act, EventKind};
 
 use super::access::AccessRight;
 use super::blocking::blocking;
@@ -48,7 +48,7 @@ struct RevokedGrant {
 }
 
 async fn list(State(api): State<Arc<Api>>) -> Reply {
-    let grants = GrantFile::new(&api.state);
+    let grants = Arc::clone(&api.ports.grants);
     let grants = blocking(move || grants.all()).await?.map_err(|err| unusable(&err))?;
     JsonReply::ok(&GrantList { ok: true, count: grants.len(), grants })
 }
@@ -58,7 +58,7 @@ async fn revoke(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Reply {
-    let (grants, wanted) = (GrantFile::new(&api.state), id.clone());
+    let (grants, wanted) = (Arc::clone(&api.ports.grants), id.clone());
     let is_gone = blocking(move || grants.revoke(&wanted)).await?.map_err(|err| unusable(&err))?;
     if !is_gone {
         let message = format!("there is no grant `{id}`; GET /api/grants lists them");

@@ -1,7 +1,10 @@
 //! What the binary must do about tools from other authors, because it has the sandbox that they run in.
 
+use toolcrib_core::Principal;
 use toolcrib_plugins::PluginError;
 use toolcrib_plugins::lifecycle::Lifecycle;
+
+use crate::server_views::ServerFields;
 
 /// The tools from other authors that this process has loaded. Everything here can block.
 pub trait LivePlugins: Send + Sync {
@@ -11,4 +14,15 @@ pub trait LivePlugins: Send + Sync {
     /// Loads the versions that are active now, and drops the others. Calls that run finish on the version they began
     /// with. Returns how many tools the contract's API has then.
     fn take_up(&self) -> Result<usize, PluginError>;
+
+    /// Returns the MCP servers of the settings, and those of imported files that wait.
+    fn servers(&self) -> Result<Vec<ServerFields>, PluginError>;
+
+    /// Accepts what waits of a server, if that is what has this hash. Returns the names of what was accepted.
+    fn accept_server(
+        &self,
+        server: &str,
+        hash: &str,
+        by: &Principal,
+    ) -> Result<Vec<String>, PluginError>;
 }

@@ -7,6 +7,7 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use toolcrib_core::schema::Within;
 use toolcrib_core::{Caller, escape};
 use toolcrib_plugins::lifecycle::Lifecycle;
 use toolcrib_plugins::plugin_source::PluginSource;
@@ -18,11 +19,14 @@ use toolcrib_plugins::{PluginError, PluginErrorKind};
 use super::access::{AccessRight, CallVisibility};
 use super::blocking::blocking;
 use super::context::Api;
-use super::fields::{BodyFields, OptionalBodyFields};
+use super::fields::{BodyFields, OptionalBodyFields, QueryFields};
 use super::json_reply::{JsonReply, Reply};
 use super::operation::Operation;
 use super::plugin_replies::{plugin_error, proposal_faults, with_lifecycle};
-use crate::plugin_views::{PendingFields, ProposalFields, ReviewFields, stamp};
+use crate::plugin_views::{KeptFields, PendingFields, ProposalFields, ReviewFields, stamp};
+
+/// How many proposals are listed, unless the query says.
+const USUAL_LIMIT: u64 = 50;
 
 /// The operations about proposed tools.
 pub(super) fn operations() -> Vec<Operation> {
@@ -50,12 +54,6 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::get("/api/tools/pending", "list_proposals", pending)
             .about(AccessRight::Any, "Lists the proposed tools that wait. An agent sees its own.")
             .replies::<PendingReply>(),
-        Operation::get("/api/tools/proposals", "list_all_proposals", all)
-            .about(
-                AccessRight::Any,
-                "Lists the proposals that are kept, answered or not. An agent sees its own.",
-            )
-            .replies::<ProposalsReply>(),
         Operation::get("/api/tools/pending/{tool}", "show_proposal", show)
             .about(
                 AccessRight::Any,
@@ -63,6 +61,13 @@ pub(super) fn operations() -> Vec<Operation> {
             )
             .replies::<ReviewReply>()
             .fails(StatusCode::NOT_FOUND, "There is no proposal of this tool."),
+        Operation::get("/api/proposals", "list_all_proposals", all)
+            .about(
+                AccessRight::Any,
+                "Lists the proposals that are kept, answered or not, the newest first. An agent sees its own.",
+            )
+            .query::<ProposalsQuery>()
+            .replies::<ProposalList>(),
         answers(
             Operation::post("/api/tools/approve/{tool}", "approve_tool", approve),
             "Approves a proposed tool, and loads it.",
@@ -127,11 +132,19 @@ struct PendingReply {
     count: usize,
 }
 
+/// How many proposals are listed.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ProposalsQuery {
+    /// The most proposals to return.
+    limit: Option<Within<1, 1000>>,
+}
+
 /// The proposals that are kept.
 #[derive(Serialize, JsonSchema)]
-struct ProposalsReply {
+struct ProposalList {
     ok: bool,
-    proposals: Vec<ProposalFields>,
+    proposals: Vec<KeptFields>,
     count: usize,
 }
 
@@ -139,6 +152,8 @@ struct ProposalsReply {
 #[derive(Serialize, JsonSchema)]
 struct ReviewReply {
     ok: bool,
+    /// Whether the one who asks this proposed the tool, and so cannot answer.
+    own: bool,
     #[serde(flatten)]
     review: ReviewFields,
 }
@@ -212,13 +227,18 @@ async fn pending(State(api): State<Arc<Api>>, Extension(caller): Extension<Calle
     JsonReply::ok(&PendingReply { ok: true, count: pending.len(), pending })
 }
 
-async fn all(State(api): State<Arc<Api>>, Extension(caller): Extension<Caller>) -> Reply {
+async fn all(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    QueryFields(query): QueryFields<ProposalsQuery>,
+) -> Reply {
     let sees = CallVisibility::of(&caller);
-    let all = with_lifecycle(api, Lifecycle::proposals).await?.map_err(|err| plugin_error(&err))?;
-    let seen = all.iter().filter(|(it, _)| sees.includes(Some(&it.by.principal)));
-    let proposals: Vec<ProposalFields> =
-        seen.map(|(it, status)| ProposalFields::of(it, status.as_str())).collect();
-    JsonReply::ok(&ProposalsReply { ok: true, count: proposals.len(), proposals })
+    let all = with_lifecycle(api, Lifecycle::proposals).await?;
+    let all = all.map_err(|err| plugin_error(&err))?;
+    let seen = all.into_iter().rev().filter(|it| sees.includes(Some(&it.proposal.by.principal)));
+    let limit = query.limit.map_or(USUAL_LIMIT, Within::get) as usize;
+    let proposals: Vec<KeptFields> = seen.take(limit).map(KeptFields::of).collect();
+    JsonReply::ok(&ProposalList { ok: true, count: proposals.len(), proposals })
 }
 
 async fn show(
@@ -234,9 +254,10 @@ async fn show(
         let message = format!("there is no proposal of `{}`", escape::line(&tool));
         return Err(plugin_error(&PluginError::new(PluginErrorKind::NotFound, message)));
     }
-    let ToolProposal { name, hash, .. } = &review.proposal;
+    let ToolProposal { name, hash, by, .. } = &review.proposal;
     api.shown.remember(&caller.principal, name, hash.as_str());
-    JsonReply::ok(&ReviewReply { ok: true, review: ReviewFields::of(review) })
+    let own = !caller.principal.may_answer_for(&by.principal);
+    JsonReply::ok(&ReviewReply { ok: true, own, review: ReviewFields::of(review) })
 }
 
 async fn approve(

@@ -5,11 +5,10 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use toolcrib_core::policy::Rule;
+use toolcrib_core::policy::RuleDraft;
 use toolcrib_core::{Call, Caller, Cancel, ErrorKind, Principal, ToolError, ToolName};
 use toolcrib_ledger::new_call_id;
 use toolcrib_runtime::Explanation;
@@ -22,6 +21,7 @@ use super::fields::BodyFields;
 use super::json_reply::{JsonReply, Reply};
 use super::operation::Operation;
 use super::outcome::{failed, status_of, with_hint};
+use super::rule_view::ShownRule;
 use super::tools::full_name_of;
 use crate::reply::ApiError;
 
@@ -84,22 +84,9 @@ struct RuleList {
     ok: bool,
     /// What decides about calls that no rule matches.
     mode: &'static str,
+    /// The operator's own file, whose rules can be removed here.
+    own_file: Option<String>,
     rules: Vec<ShownRule>,
-}
-
-/// A rule.
-#[derive(Serialize, JsonSchema)]
-struct ShownRule {
-    id: String,
-    /// `allow`, `ask`, `deny` or `audit`.
-    effect: &'static str,
-    /// Catalogues, tools or `catalogue/tool`; empty for all.
-    tools: Vec<String>,
-    because: String,
-    expires: Option<Timestamp>,
-    confirm: bool,
-    file: String,
-    line: usize,
 }
 
 /// Rules that were added.
@@ -128,23 +115,16 @@ struct ExplainedCall {
     ok: bool,
     #[serde(flatten)]
     explanation: Explanation,
+    /// Conditions of rules that would be about the call.
+    drafts: Vec<RuleDraft>,
 }
 
 async fn list(State(api): State<Arc<Api>>) -> Reply {
     let runtime = api.runtime.current();
     let policy = runtime.judge.policy();
-    let shown = |rule: &Rule| ShownRule {
-        id: rule.id.clone(),
-        effect: rule.effect.as_str(),
-        tools: rule.tools.clone(),
-        because: rule.because.clone(),
-        expires: rule.expires,
-        confirm: rule.confirm,
-        file: rule.source.file.clone(),
-        line: rule.source.line,
-    };
-    let rules = policy.rules().iter().map(shown).collect();
-    JsonReply::ok(&RuleList { ok: true, mode: policy.mode().as_str(), rules })
+    let rules = policy.rules().iter().map(ShownRule::of).collect();
+    let own_file = api.ports.backend.rules_file();
+    JsonReply::ok(&RuleList { ok: true, mode: policy.mode().as_str(), own_file, rules })
 }
 
 async fn add(
@@ -187,7 +167,8 @@ async fn explain(
     let call = Call::new(new_call_id(), session, caller, tool, Value::Object(body.args));
     match api.runtime.current().explain(call, Cancel::default()).await {
         Ok(preview) => {
-            JsonReply::ok(&ExplainedCall { ok: true, explanation: preview.explanation() })
+            let (explanation, drafts) = (preview.explanation(), preview.rule_drafts());
+            JsonReply::ok(&ExplainedCall { ok: true, explanation, drafts })
         }
         Err(outcome) => match outcome.error {
             Some(err) => Err(explain_error(&err)),

@@ -184,15 +184,15 @@ async fn rebuild(State(api): State<Arc<Api>>) -> Reply {
 }
 
 fn reply(report: Result<impl Serialize, ReportError>) -> Reply {
-    match report {
-        Ok(report) => JsonReply::ok(&report),
-        Err(err) => {
-            let status = match err {
-                ReportError::NotFound(_) | ReportError::NeverCalled(_) => StatusCode::NOT_FOUND,
-                ReportError::Ambiguous(_) => StatusCode::BAD_REQUEST,
-                ReportError::Unreadable(message) => return Err(ApiError::unavailable(message)),
-            };
-            Err(ApiError::new(status, err.code(), err.message()))
-        }
-    }
+    JsonReply::ok(&report.map_err(report_error)?)
+}
+
+/// Says why there is no report.
+pub(super) fn report_error(err: ReportError) -> ApiError {
+    let status = match err {
+        ReportError::NotFound(_) | ReportError::NeverCalled(_) => StatusCode::NOT_FOUND,
+        ReportError::Ambiguous(_) => StatusCode::BAD_REQUEST,
+        ReportError::Unreadable(message) => return ApiError::unavailable(message),
+    };
+    ApiError::new(status, err.code(), err.message())
 }

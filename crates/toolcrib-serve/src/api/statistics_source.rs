@@ -4,7 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolcrib_core::Principal;
-use toolcrib_ledger::ToolStats;
+use toolcrib_ledger::{TimeWindow, ToolStats};
+
+use super::overview_source::{RecordedOverview, RecordedSeries};
 
 /// The reports about tools. The binary has them, because they obey its settings.
 pub trait Statistics: Send + Sync {
@@ -13,6 +15,12 @@ pub trait Statistics: Send + Sync {
 
     /// Returns the figures of every tool that was called.
     fn all(&self) -> Result<Vec<ToolStats>, ReportError>;
+
+    /// Returns how all tools do in a window of time.
+    fn overview(&self, window: TimeWindow) -> Result<RecordedOverview, ReportError>;
+
+    /// Returns how one tool does over a window of time.
+    fn series(&self, tool: &str, window: TimeWindow) -> Result<RecordedSeries, ReportError>;
 
     /// Discards all figures, and computes them again from the record.
     fn rebuild(&self) -> Result<RebuiltStats, ReportError>;

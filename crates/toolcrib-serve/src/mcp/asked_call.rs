@@ -23,7 +23,7 @@ use super::approval_form::{FormAnswer, FormQuestion};
 use super::call_state::CallState;
 use super::client_connection::ClientConnection;
 use super::tool_call::{CallEnd, kept_result, person_at_client};
-use crate::api::PlannedEdit;
+use crate::api::{DifferenceLength, PlannedEdit};
 
 /// The name of the one question that a reply asks.
 const QUESTION: &str = "approval";
@@ -120,7 +120,9 @@ impl ClientConnection {
         let runtime = self.server.api.runtime.current();
         let preview = runtime.explain(pending.to_call(), Cancel::default()).await;
         let backend = &self.server.api.ports.backend;
-        let edits = preview.map(|preview| backend.planned_edits(&preview)).unwrap_or_default();
+        let edits = preview
+            .map(|preview| backend.planned_edits(&preview, DifferenceLength::Usual))
+            .unwrap_or_default();
         let form = self.form(pending, &edits).form();
         let request = InputRequest::Elicitation(ElicitRequest::new(form));
         let left = pending.expires_at.duration_since(self.server.api.answers.clock.now());

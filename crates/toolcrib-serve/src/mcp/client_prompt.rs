@@ -12,7 +12,7 @@ use toolcrib_runtime::{AnswerFuture, Approver, Preview, Prompt, Question};
 use super::approval_form::{FormAnswer, FormQuestion};
 use super::client_request::ask_client;
 use super::server::{McpServer, TrustedAnswers};
-use crate::api::PlannedEdit;
+use crate::api::{DifferenceLength, PlannedEdit};
 
 /// Asks the person at a client.
 pub(super) struct ClientPrompt {
@@ -76,9 +76,10 @@ impl ClientPrompt {
             tool: question.tool.clone(),
             decision: question.decision.clone(),
             question: question.clone(),
+            commands: Vec::new(),
             trouble: None,
         };
-        self.server.api.ports.backend.planned_edits(&preview)
+        self.server.api.ports.backend.planned_edits(&preview, DifferenceLength::Usual)
     }
 
     /// Sends the form, and waits for what comes back.

@@ -168,6 +168,14 @@ mod tests {
     }
 
     #[test]
+    fn the_first_view_is_at_most_120_kilobytes() {
+        let files = [&INDEX, &SCRIPT, &STYLE, &ICON];
+        let bytes: usize = files.iter().map(|file| file.compressed.len()).sum();
+        assert!(bytes <= 120 * 1024, "{bytes}");
+        assert!(SCRIPT.compressed.len() < SCRIPT.bytes.len(), "it is compressed");
+    }
+
+    #[test]
     fn a_client_gets_gzip_if_it_asks_for_it() {
         let accepts = |text: &'static str| {
             let header = (ACCEPT_ENCODING, HeaderValue::from_static(text));

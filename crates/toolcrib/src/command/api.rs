@@ -113,6 +113,7 @@ pub(super) fn open_api(
             statistics: Box::new(reports),
             config: Arc::clone(&live) as _,
             plugins: Arc::clone(&live) as _,
+            grants: Arc::clone(&crib.grants),
             backend: Arc::new(ServerBackend {
                 crib: Arc::clone(crib),
                 options: open_options(global),

@@ -1,5 +1,6 @@
 //! What the server's API needs of this process: the settings, the workspace and the sandbox.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -10,14 +11,17 @@ use toolcrib_host::{OutputStore, SavedCommand};
 use toolcrib_runtime::Preview;
 use toolcrib_runtime::undo::{Restored, UndoScope};
 use toolcrib_serve::{
-    Backend, ChangedCallList, FileDifference, FullOutcome, PlannedEdit, RestoredFile, RulesChanged,
-    TaskState, TaskSummary, UndoReport, WantedChanges,
+    Backend, ChangedCallList, ClientSnippet, DifferenceLength, FileDifference, FullOutcome,
+    PlannedEdit, RestoredFile, RulesChanged, RulesReplay, TaskState, TaskSummary, UndoReport,
+    WantedChanges, WantedReplay,
 };
 
 use super::difference;
 use super::doctor::DoctorFindings;
+use super::mcp;
 use super::outcome_gathering;
 use super::rules::{self, RuleEdit, RuleEditFault, RuleEditFaultKind};
+use super::rules_replay;
 use super::undo;
 use crate::error::CliError;
 use crate::wiring::{Crib, LiveSettings, OpenOptions};
@@ -49,7 +53,7 @@ impl ServerBackend {
         edit: Result<Result<RuleEdit, RuleEditFault>, CliError>,
         by: &Principal,
     ) -> Result<RulesChanged, ToolError> {
-        let edit = edited(edit);
+        let edit = rules_told(edit);
         self.live.take_up_rules(by).map_err(|err| {
             let message = format!("the rules file was changed, but the old rules hold: {err}");
             ToolError::new(ErrorKind::Changed, message)
@@ -80,13 +84,18 @@ impl Backend for ServerBackend {
         outcome_gathering::of_kept(&self.crib, call, tool, kept)
     }
 
-    fn planned_edits(&self, preview: &Preview) -> Vec<PlannedEdit> {
-        difference::of_preview(preview)
+    fn planned_edits(&self, preview: &Preview, length: DifferenceLength) -> Vec<PlannedEdit> {
+        difference::of_preview(preview, length)
     }
 
     fn differences(&self, changes: &[Change]) -> Vec<Option<FileDifference>> {
         let (journal, redactor) = (&self.crib.journal, &self.crib.redactor);
         changes.iter().map(|it| difference::of_change(journal, redactor, it)).collect()
+    }
+
+    fn text_difference(&self, before: &str, after: &str) -> Option<FileDifference> {
+        let clean = |text: &str| self.crib.redactor.clean(text).into_owned();
+        difference::of_texts(&clean(before), &clean(after), DifferenceLength::Usual)
     }
 
     fn changed_calls(&self, wanted: &WantedChanges) -> Result<ChangedCallList, ToolError> {
@@ -125,6 +134,19 @@ impl Backend for ServerBackend {
     fn remove_rule(&self, rule: &str, by: &Principal) -> Result<RulesChanged, ToolError> {
         self.check_files()?;
         self.taken_up(rules::remove_rule(&self.crib, rule, by), by)
+    }
+
+    fn rules_file(&self) -> Option<String> {
+        self.crib.rules.user_file.as_deref().map(|path| path.display().to_string())
+    }
+
+    fn replay_rules(&self, wanted: &WantedReplay) -> Result<RulesReplay, ToolError> {
+        let rules = rules_told(rules::check_rules(&self.crib, &wanted.text, "the body"))?;
+        rules_replay::replay(&self.live, rules, wanted)
+    }
+
+    fn client_snippets(&self) -> Vec<ClientSnippet> {
+        mcp::snippets(Path::new(&self.here()))
     }
 
     fn tasks(&self) -> Vec<TaskSummary> {
@@ -176,10 +198,10 @@ fn task_summary(saved: SavedCommand) -> Option<TaskSummary> {
     Some(TaskSummary { id: call, command, started, principal, status, end })
 }
 
-/// Returns a change of the rules, or the error that every door tells.
-fn edited(edit: Result<Result<RuleEdit, RuleEditFault>, CliError>) -> Result<RuleEdit, ToolError> {
-    match edit {
-        Ok(Ok(edit)) => Ok(edit),
+/// Returns what was done with rules, or the error that every door tells.
+fn rules_told<T>(done: Result<Result<T, RuleEditFault>, CliError>) -> Result<T, ToolError> {
+    match done {
+        Ok(Ok(done)) => Ok(done),
         Ok(Err(fault)) => {
             let kind = match fault.kind {
                 RuleEditFaultKind::NotFound => ErrorKind::NotFound,

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use serde_json::Value;
 use toolcrib_core::{Cancel, ErrorKind, Outcome};
 use toolcrib_runtime::Preview;
-use toolcrib_serve::PlannedCall;
+use toolcrib_serve::{DifferenceLength, PlannedCall};
 
 use super::approver::approver;
 use super::arguments::arguments;
@@ -110,7 +110,7 @@ fn planned(preview: &Preview) -> PlannedCall {
         decision: preview.decision.verdict().as_str().to_owned(),
         rule: preview.decision.rule.clone(),
         files_affected: edits.iter().map(|edit| edit.path.clone()).collect(),
-        edits: difference::of_preview(preview),
+        edits: difference::of_preview(preview, DifferenceLength::Usual),
     }
 }
 

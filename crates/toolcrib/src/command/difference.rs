@@ -7,7 +7,9 @@ use toolcrib_core::change::UndoLog;
 use toolcrib_core::{Change, ChangeKind, counted, escape};
 use toolcrib_ledger::{Journal, Redactor};
 use toolcrib_runtime::Preview;
-use toolcrib_serve::{DifferenceLine, FileDifference, LineKind, PlannedEdit, TextDifference};
+use toolcrib_serve::{
+    DifferenceLength, DifferenceLine, FileDifference, LineKind, PlannedEdit, TextDifference,
+};
 
 use crate::terminal::{Paint, Terminal};
 
@@ -61,7 +63,7 @@ pub(super) fn of_change(
     let (Ok(before), Ok(after)) = (String::from_utf8(before), String::from_utf8(after)) else {
         return note("not text");
     };
-    match of_texts(&redactor.clean(&before), &redactor.clean(&after)) {
+    match of_texts(&redactor.clean(&before), &redactor.clean(&after), DifferenceLength::Usual) {
         Some(difference) => Some(difference),
         None => note("differs only in redacted secrets"),
     }
@@ -74,11 +76,11 @@ pub(super) fn show_change(terminal: Terminal, change: &Change, found: &FileDiffe
 }
 
 /// Finds what a call would change, file by file.
-pub(super) fn of_preview(preview: &Preview) -> Vec<PlannedEdit> {
+pub(super) fn of_preview(preview: &Preview, length: DifferenceLength) -> Vec<PlannedEdit> {
     let edits = preview.question.plan.edits.iter().zip(&preview.question.shown.files);
     let planned = edits.map(|(edit, place)| {
         let (before, after) = (edit.before.as_deref(), edit.after.as_deref());
-        let difference = of_texts(before.unwrap_or_default(), after.unwrap_or_default());
+        let difference = of_texts(before.unwrap_or_default(), after.unwrap_or_default(), length);
         PlannedEdit { place: place.clone(), difference }
     });
     planned.collect()
@@ -98,11 +100,21 @@ pub(super) fn show_edits(terminal: Terminal, edits: &[PlannedEdit]) -> String {
 
 /// Returns the difference of two texts, for people. It is empty if they are equal.
 pub(super) fn texts(terminal: Terminal, before: &str, after: &str) -> String {
-    of_texts(before, after).map(|found| show(terminal, &found)).unwrap_or_default()
+    of_texts(before, after, DifferenceLength::Usual)
+        .map(|found| show(terminal, &found))
+        .unwrap_or_default()
 }
 
 /// Finds the difference of two texts, with three lines of context around each change; nothing if they are equal.
-fn of_texts(before: &str, after: &str) -> Option<FileDifference> {
+pub(super) fn of_texts(
+    before: &str,
+    after: &str,
+    length: DifferenceLength,
+) -> Option<FileDifference> {
+    let (most_lines, most_line_bytes) = match length {
+        DifferenceLength::Usual => (MOST_DIFF_LINES, MOST_LINE_BYTES),
+        DifferenceLength::Whole => (usize::MAX, usize::MAX),
+    };
     if before.len() + after.len() > 2 * MOST_DIFF_BYTES {
         return Some(FileDifference::Note(TOO_LARGE.to_owned()));
     }
@@ -127,19 +139,20 @@ fn of_texts(before: &str, after: &str) -> Option<FileDifference> {
         }
         for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
             shown += 1;
-            if shown <= MOST_DIFF_LINES {
+            if shown <= most_lines {
                 let number = change.new_index().or(change.old_index()).unwrap_or_default() + 1;
-                found.lines.push(line(number, change.tag(), change.value()));
+                let told = line(number, change.tag(), change.value(), most_line_bytes);
+                found.lines.push(told);
             }
         }
     }
-    found.left_out = shown.saturating_sub(MOST_DIFF_LINES);
+    found.left_out = shown.saturating_sub(most_lines);
     Some(FileDifference::Lines(found))
 }
 
 const TOO_LARGE: &str = "difference left out: too large to show";
 
-fn line(number: usize, tag: ChangeTag, value: &str) -> DifferenceLine {
+fn line(number: usize, tag: ChangeTag, value: &str, most_bytes: usize) -> DifferenceLine {
     let (line, end) = match value.strip_suffix('\n') {
         Some(line) => (line, ""),
         None => (value, " (no newline at end)"),
@@ -147,7 +160,7 @@ fn line(number: usize, tag: ChangeTag, value: &str) -> DifferenceLine {
     // A carriage return at the end of a line matters only where the line changes.
     let line = if tag == ChangeTag::Equal { line.trim_end_matches('\r') } else { line };
     let line = escape::line(line);
-    let cut = line.floor_char_boundary(MOST_LINE_BYTES);
+    let cut = line.floor_char_boundary(most_bytes);
     let more = match line.len() - cut {
         0 => String::new(),
         more => format!(" [… {} {LEFT_OUT}]", counted(more as u64, "byte")),

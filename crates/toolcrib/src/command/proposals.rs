@@ -7,7 +7,8 @@ use std::io::{BufRead, IsTerminal, Write};
 
 use serde_json::json;
 use toolcrib_plugins::lifecycle::Lifecycle;
-use toolcrib_plugins::tool_proposal::{ProposalStatus, ToolProposal};
+use toolcrib_plugins::review::KeptProposal;
+use toolcrib_plugins::tool_proposal::ProposalStatus;
 use toolcrib_serve::{PendingFields, ProposalFields, ReviewFields};
 
 pub(super) use self::view::{permission_lines, short, to_second};
@@ -32,9 +33,7 @@ pub(super) fn run(
     match &args.command {
         ProposalsCommand::List { all: true, json } => {
             let all = lifecycle.proposals()?;
-            let fields = |(it, status): &(ToolProposal, ProposalStatus)| {
-                ProposalFields::of(it, status.as_str())
-            };
+            let fields = |it: &KeptProposal| ProposalFields::of(&it.proposal, it.status.as_str());
             let all: Vec<ProposalFields> = all.iter().map(fields).collect();
             match Format::from(*json) {
                 Format::Json => {

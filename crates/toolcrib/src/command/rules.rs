@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use toolcrib_core::policy::{Layer, Rule, rules_in};
+use toolcrib_core::policy::{Layer, ParsedRules, Rule, rules_in};
 use toolcrib_core::{Note, Principal, escape};
 use toolcrib_ledger::{Act, EventKind};
 
@@ -125,9 +125,36 @@ pub(super) fn add_rules(
     shown: &str,
     by: &Principal,
 ) -> Result<Result<RuleEdit, RuleEditFault>, CliError> {
-    let own = own_file(crib)?;
     // Locked from the first look to the change, so that two commands at once do not lose one of the two changes.
-    let locked_file = LockedFile::lock(own)?;
+    let locked_file = LockedFile::lock(own_file(crib)?)?;
+    let (all, said) = match with_rules(crib, &locked_file, text, shown)? {
+        Ok(added) => added,
+        Err(fault) => return Ok(Err(fault)),
+    };
+    let ids: Vec<String> = said.rules.iter().map(|rule| rule.id.clone()).collect();
+    let edit = recorded(crib, &EventKind::Added, by, ids, text)?;
+    locked_file.replace(&all)?;
+    Ok(Ok(edit))
+}
+
+/// Checks rules as if they were added to the operator's own file, and returns them.
+pub(super) fn check_rules(
+    crib: &Crib,
+    text: &str,
+    shown: &str,
+) -> Result<Result<Vec<Rule>, RuleEditFault>, CliError> {
+    let locked_file = LockedFile::lock(own_file(crib)?)?;
+    Ok(with_rules(crib, &locked_file, text, shown)?.map(|(_, said)| said.rules))
+}
+
+/// Returns the text that the operator's own file has with more rules, and these rules.
+fn with_rules(
+    crib: &Crib,
+    locked_file: &LockedFile,
+    text: &str,
+    shown: &str,
+) -> Result<Result<(String, ParsedRules), RuleEditFault>, CliError> {
+    let own = own_file(crib)?;
     let mut all = locked_file.read()?.unwrap_or_default();
     if !all.is_empty() && !all.ends_with('\n') {
         all.push('\n');
@@ -139,21 +166,18 @@ pub(super) fn add_rules(
         kind: RuleEditFaultKind::Wrong,
     };
     // The old and the new rules are also parsed together, because a name may be taken.
-    let said =
+    Ok(
         match rules_in(text, shown, Layer::Operator, Some(&*crib.rules.shell)).and_then(|said| {
             rules_in(&all, &own.display().to_string(), Layer::Operator, None).map(|_| said)
         }) {
             Ok(said) if said.rules.is_empty() => {
                 let message = format!("`{shown}` contains no rule");
-                return Ok(Err(fault(message, "a rule begins with [[rule]]")));
+                Err(fault(message, "a rule begins with [[rule]]"))
             }
-            Ok(said) => said,
-            Err(err) => return Ok(Err(fault(err.lines(), "no rule was added"))),
-        };
-    let ids: Vec<String> = said.rules.iter().map(|rule| rule.id.clone()).collect();
-    let edit = recorded(crib, &EventKind::Added, by, ids, text)?;
-    locked_file.replace(&all)?;
-    Ok(Ok(edit))
+            Ok(said) => Ok((all, said)),
+            Err(err) => Err(fault(err.lines(), "no rule was added")),
+        },
+    )
 }
 
 /// Removes a rule from the operator's own file.

@@ -40,13 +40,7 @@ use crate::wiring::Crib;
 const LAST_SPANS_TIME: Duration = Duration::from_secs(5);
 
 pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Result<Exit, CliError> {
-    if global.yes {
-        let hint = "answer with `toolcrib approvals`, or write a rule with `toolcrib rules add`";
-        return Err(CliError::usage(
-            "--yes is not for a server: it would approve every call of every token",
-        )
-        .hint(hint));
-    }
+    refuse_yes(global)?;
     let crib = Arc::new(open_long_lived(global, terminal)?);
     let config = config(&crib.settings, args.address.as_deref())?;
     mcp::check_toolset(&crib)?;
@@ -123,6 +117,15 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
     tracing::info!(finished, cut, cancelled, "stopped");
     print_lines(&[stopped(finished, cut, cancelled)]);
     Ok(Exit::Done)
+}
+
+fn refuse_yes(global: &Global) -> Result<(), CliError> {
+    if !global.yes {
+        return Ok(());
+    }
+    let message = "--yes is not for a server: it would approve every call of every token";
+    let hint = "answer with `toolcrib approvals`, or write a rule with `toolcrib rules add`";
+    Err(CliError::usage(message).hint(hint))
 }
 
 fn event_loop() -> Result<tokio::runtime::Runtime, CliError> {

@@ -10,7 +10,7 @@ use toolcrib_core::Cancel;
 use toolcrib_core::approval::PendingApproval;
 use toolcrib_core::policy::{Answer, Wish};
 use toolcrib_runtime::{Approver, Nobody, Question};
-use toolcrib_serve::PlannedEdit;
+use toolcrib_serve::{DifferenceLength, PlannedEdit};
 
 use super::difference;
 use super::event_loop::{block_on, interrupted};
@@ -70,7 +70,7 @@ impl WaitingCall {
         let manner = AskManner::of(&crib.settings);
         Ok(Self {
             changes,
-            edits: difference::of_preview(&preview),
+            edits: difference::of_preview(&preview, DifferenceLength::Usual),
             question: Some(AskedQuestion {
                 // What was asked stays what it was, though rules may have changed since.
                 question: Question {

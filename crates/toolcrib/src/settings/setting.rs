@@ -76,7 +76,7 @@ pub enum SettingDefault {
 
 impl SettingDefault {
     /// Returns the default as a value.
-    pub(super) fn value(self) -> Value {
+    pub(crate) fn value(self) -> Value {
         match self {
             Self::Word(word) => Value::String(word.to_owned()),
             Self::Number(number) => Value::Integer(number),

@@ -31,6 +31,8 @@ pub struct Crib {
     access: StateAccess,
     /// The rules in force.
     pub rules: RulesInForce,
+    /// What people allowed with "always". Those for a session are in memory, so everybody must have the same ones.
+    pub grants: Arc<GrantFile>,
     capabilities: Arc<Capabilities>,
     plugins: Plugins,
 }
@@ -100,7 +102,8 @@ impl Crib {
             shell,
             user_file: files.user.map(|path| path.with_file_name("rules.toml")),
         };
-        Ok(Self { access, rules, capabilities, plugins })
+        let grants = Arc::new(GrantFile::new(&access.state));
+        Ok(Self { access, rules, grants, capabilities, plugins })
     }
 
     /// Returns the workspace.
@@ -151,7 +154,7 @@ impl Crib {
         capabilities: &Arc<Capabilities>,
         approver: Arc<dyn Approver>,
     ) -> Result<Runtime, CliError> {
-        let grants = Arc::new(GrantFile::new(&self.state));
+        let grants = Arc::clone(&self.grants) as _;
         Ok(Runtime {
             toolset: Arc::new(toolset(settings, self.plugins.shelf())?),
             judge: Arc::new(

@@ -3,11 +3,12 @@
 
 use std::path::Path;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use toolcrib_core::{Principal, escape};
+use toolcrib_ledger::hash_of;
 use toolcrib_serve::{
-    CONTRACT_CATALOGUE, ChangedValue, ConfigChanged, ConfigError, ConfigErrorKind, LiveConfig,
-    SettingsReport, ToolConfig, ToolConfigChange, Wanted,
+    CONTRACT_CATALOGUE, ChangeWay, ChangedValue, ConfigChanged, ConfigError, ConfigErrorKind,
+    EditedFile, LiveConfig, SettingsReport, ShownSetting, ToolConfig, ToolConfigChange, Wanted,
 };
 use toolcrib_tools::catalogues;
 
@@ -105,31 +106,30 @@ impl LiveConfig for LiveSettings {
     ) -> Result<ConfigChanged, ConfigError> {
         let mut warnings = Vec::new();
         let wanted = settings_of(change, &mut warnings)?;
-        let mut changed = self.change(&wanted, by)?;
+        let mut changed = self.change(&wanted, &ChangeWay::Make { version: None }, by)?;
         changed.warnings.splice(0..0, warnings);
         Ok(changed)
     }
 
     fn settings(&self) -> SettingsReport {
         let settings = LiveSettings::settings(self);
-        let value = |(setting, value, origin): (&Setting, &toml::Value, &Origin)| {
-            let shown = json!({
-                "value": serde_json::to_value(value).unwrap_or_default(),
-                "origin": origin.to_string(),
-                "needs_restart": setting.needs_restart,
-            });
-            (setting.name.to_owned(), self.crib().redactor.clean_json(&shown))
+        let redactor = &self.crib().redactor;
+        let shown = |(setting, value, origin): (&Setting, &toml::Value, &Origin)| {
+            let value = redactor.clean_json(&serde_json::to_value(value).unwrap_or_default());
+            (setting.name.to_owned(), shown_setting(setting, value, origin))
         };
-        SettingsReport { settings: settings.all().map(value).collect(), state: self.state() }
+        let file = self.files().user.as_deref().map(|path| path.display().to_string());
+        SettingsReport { settings: settings.all().map(shown).collect(), file, state: self.state() }
     }
 
     fn change_settings(
         &self,
         change: &Map<String, Value>,
+        way: &ChangeWay,
         by: &Principal,
     ) -> Result<ConfigChanged, ConfigError> {
         let wanted = checked(change.iter().map(|(name, value)| (name.as_str(), value.clone())))?;
-        self.change(&wanted, by)
+        self.change(&wanted, way, by)
     }
 }
 
@@ -138,6 +138,7 @@ impl LiveSettings {
     fn change(
         &self,
         wanted: &[WantedSetting],
+        way: &ChangeWay,
         by: &Principal,
     ) -> Result<ConfigChanged, ConfigError> {
         let _changing = self.begin_change();
@@ -151,6 +152,9 @@ impl LiveSettings {
         };
         let edit = self.sources().read(|| FileEdit::begin(path));
         let mut edit = edit.map_err(|err| unavailable(err.into()))?;
+        let before = edit.text().to_owned();
+        let version = hash_of(before.as_bytes());
+        check_version(way, &version)?;
         // What somebody wrote to the files a moment ago is not part of this change.
         self.take_up(ChangedBy::Files).map_err(|err| wrong_files(&err))?;
         for WantedSetting { setting, value } in wanted {
@@ -168,7 +172,8 @@ impl LiveSettings {
             return Err(invalid(start_errors));
         }
         self.check_effect(wanted, prepared.settings(), prepared.needs_restart())?;
-        if edit.is_changed() {
+        let is_made = edit.is_changed() && *way != ChangeWay::Try;
+        if is_made {
             edit.write().map_err(|err| unavailable(err.into()))?;
             let by = ChangedBy::Principal(by);
             if let Err(err) = self.record(&mut prepared, by) {
@@ -181,13 +186,15 @@ impl LiveSettings {
                 return Err(refused(ConfigErrorKind::Unavailable, message, Vec::new()));
             }
         }
-        let mut changed = self.changed(&prepared);
+        let after = edit.text().to_owned();
+        let file = EditedFile { path: path.display().to_string(), version, before, after };
+        let mut changed = self.changed(&prepared, file);
         changed.warnings.extend(prepared.project_warning());
         if !edit.lost_comments().is_empty() {
             let comments = escape::line(&edit.lost_comments().join(", ")).into_owned();
             changed.warnings.push(format!("these comments within old values are gone: {comments}"));
         }
-        if edit.is_changed() {
+        if is_made {
             self.put_in_force(prepared, ChangedBy::Principal(by));
         }
         changed.config = self.config();
@@ -195,7 +202,7 @@ impl LiveSettings {
     }
 
     /// Returns what a change does.
-    fn changed(&self, prepared: &PreparedSettings) -> ConfigChanged {
+    fn changed(&self, prepared: &PreparedSettings, file: EditedFile) -> ConfigChanged {
         let changed = prepared.changes.iter().map(changed_value).map(|value| ChangedValue {
             field: field_of(&value.setting).map(str::to_owned),
             ..value
@@ -205,6 +212,7 @@ impl LiveSettings {
             changed: changed.collect(),
             needs_restart: prepared.needs_restart().to_vec(),
             warnings: prepared.warnings.clone(),
+            file,
         }
     }
 
@@ -240,6 +248,49 @@ impl LiveSettings {
             overridden.join("; ")
         );
         Err(refused(ConfigErrorKind::Overridden, message, overridden))
+    }
+}
+
+impl ChangedBy<'_> {
+    /// Returns who it was, if it was a caller.
+    pub(super) fn name(&self) -> Option<String> {
+        match self {
+            Self::Files => None,
+            Self::Principal(principal) => Some(principal.name.clone()),
+        }
+    }
+}
+
+/// Refuses a change of another version of the file than the one that the caller has seen.
+fn check_version(way: &ChangeWay, version: &str) -> Result<(), ConfigError> {
+    match way {
+        ChangeWay::Make { version: Some(seen) } if seen != version => {
+            let message = "nothing was changed, because somebody else has changed the settings file meanwhile";
+            Err(refused(ConfigErrorKind::ChangedMeanwhile, message, Vec::new()))
+        }
+        ChangeWay::Make { .. } | ChangeWay::Try => Ok(()),
+    }
+}
+
+/// Returns a setting as the API shows it.
+fn shown_setting(setting: &Setting, value: Value, origin: &Origin) -> ShownSetting {
+    let (kind, choices, range) = match setting.kind {
+        SettingKind::Choice(words) => ("choice", words.to_vec(), None),
+        SettingKind::Count(min, max) => ("number", Vec::new(), Some((min, max))),
+        SettingKind::Names => ("list", Vec::new(), None),
+        SettingKind::Text => ("text", Vec::new(), None),
+        SettingKind::Schemas | SettingKind::Servers => ("table", Vec::new(), None),
+    };
+    ShownSetting {
+        value,
+        origin: origin.to_string(),
+        needs_restart: setting.needs_restart,
+        about: setting.about(),
+        default: serde_json::to_value(setting.default.value()).unwrap_or_default(),
+        kind,
+        choices,
+        min: range.map(|(min, _)| min),
+        max: range.map(|(_, max)| max),
     }
 }
 

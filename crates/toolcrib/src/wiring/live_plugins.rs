@@ -1,8 +1,9 @@
 //! Tools from other authors in a process that runs: what others approve or roll back is taken up without a restart.
 
-use toolcrib_plugins::PluginError;
+use toolcrib_core::Principal;
 use toolcrib_plugins::lifecycle::Lifecycle;
-use toolcrib_serve::{LivePlugins, has_bare_names};
+use toolcrib_plugins::{PluginError, PluginErrorKind};
+use toolcrib_serve::{LivePlugins, ServerFields, has_bare_names};
 
 use super::live_settings::LiveSettings;
 use super::toolset::toolset;
@@ -17,6 +18,53 @@ impl LivePlugins for LiveSettings {
         let runtime = self.runtime().current();
         let offers = runtime.toolset.offers().iter();
         Ok(offers.filter(|offer| has_bare_names(offer.catalogue.name)).count())
+    }
+
+    fn servers(&self) -> Result<Vec<ServerFields>, PluginError> {
+        let (settings, plugins) = (self.settings(), self.crib().plugins());
+        let failed = plugins.pins().failed_starts();
+        let mut servers = Vec::new();
+        for spec in plugins.servers(&settings) {
+            let pins = plugins.pins().pins(&spec.name)?.filter(|pins| pins.are_of(&spec));
+            let problem = failed.find(&spec).map(|failed| failed.message);
+            servers.push(ServerFields::of(&spec, pins.as_ref(), problem));
+        }
+        let imports = plugins.waiting_imports(&settings);
+        servers.extend(imports.iter().map(ServerFields::of_import));
+        Ok(servers)
+    }
+
+    fn accept_server(
+        &self,
+        server: &str,
+        hash: &str,
+        by: &Principal,
+    ) -> Result<Vec<String>, PluginError> {
+        let (settings, plugins) = (self.settings(), self.crib().plugins());
+        let other = || {
+            let message = format!("what waits of the MCP server `{server}` is not what was shown");
+            PluginError::new(PluginErrorKind::Changed, message)
+                .hint("look at it again, and accept what is shown")
+        };
+        let imports = plugins.waiting_imports(&settings);
+        if let Some(import) = imports.iter().find(|import| import.name() == server) {
+            if import.hash() != hash {
+                return Err(other());
+            }
+            plugins.pins().accept_import(import, &by.name)?;
+            return Ok(vec![server.to_owned()]);
+        }
+        let specs = plugins.servers(&settings);
+        let Some(spec) = specs.iter().find(|spec| spec.name == server) else {
+            let message = format!("there is no MCP server `{server}`");
+            return Err(PluginError::new(PluginErrorKind::NotFound, message));
+        };
+        let pins = plugins.pins().pins(server)?.filter(|pins| pins.are_of(spec));
+        let pins = pins.unwrap_or_default();
+        if pins.waiting_hash().as_deref() != Some(hash) {
+            return Err(other());
+        }
+        plugins.pins().accept(server, &pins, &by.name)
     }
 }
 

@@ -317,6 +317,7 @@ impl LiveSettings {
         let line = told(&prepared, by);
         let PreparedSettings { in_force: mut next, runtime, warnings, is_recorded, .. } = prepared;
         next.state.changed_at = Some(format!("{:.3}", self.crib.clock.now()));
+        next.state.changed_by = by.name();
         // What was asked for before belongs to the settings before.
         self.crib.recorder.flush();
         let (lines, redactor) = (self.crib.writer.settings(), &self.crib.redactor);

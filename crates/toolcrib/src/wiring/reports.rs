@@ -6,13 +6,18 @@ use std::sync::{Arc, PoisonError, RwLock};
 use serde_json::{Value, json};
 use toolcrib_core::{Clock, Note, Principal, Recorder, Role, Shelf, ToolName, Toolset, escape};
 use toolcrib_ledger::{
-    Act, Cleared, ClearedFigures, Comparison, EventKind, QuarantineList, Spans, StateFolder, Stats,
-    StatsError, ToolStats, comparisons, report,
+    Act, ActivityOverview, Cleared, ClearedFigures, Comparison, EventKind, QuarantineList,
+    QuarantinedTool, Spans, StateFolder, Stats, StatsError, TimeWindow, ToolStats, comparisons,
+    report,
 };
-use toolcrib_serve::{RebuiltStats, ReportError, ReportKind, Statistics};
+use toolcrib_serve::{
+    HealthState, RebuiltStats, RecordedOverview, RecordedSeries, ReportError, ReportKind,
+    Statistics, ToolHealth,
+};
 use toolcrib_tools::catalogues;
 
 use super::contract_names::{in_contract, is_described, name_in_contract};
+use super::kept_stats::{ComparedTool, KeptStats};
 use super::maintenance::RecordMaintenance;
 use super::plugin_shelf::saved_shelf;
 use super::state_access::StateAccess;
@@ -27,6 +32,7 @@ pub struct ToolReports {
     spans: Spans,
     maintenance: RecordMaintenance,
     limits: LiveToolLimits,
+    kept: KeptStats,
 }
 
 /// The limits of each tool on offer, as reports show them. A clone has the same ones.
@@ -64,6 +70,7 @@ impl StateAccess {
             recorder: Arc::clone(&self.recorder),
             clock: Arc::clone(&self.clock),
             spans: self.spans(),
+            kept: KeptStats::new(&self.state, &self.recorder, &self.clock, self.spans()),
             maintenance: self.maintenance.clone(),
             limits: LiveToolLimits::new(
                 &self.settings,
@@ -122,10 +129,34 @@ impl Statistics for ToolReports {
         stats.all(&quarantined, self.clock.now(), self.spans).map_err(unreadable)
     }
 
+    fn overview(&self, window: TimeWindow) -> Result<RecordedOverview, ReportError> {
+        let now = self.clock.now();
+        let activity = self.kept.read(|stats| stats.overview(window, now)).map_err(unreadable)?;
+        let compared = self.kept.compared().map_err(unreadable)?;
+        let quarantined = QuarantineList::new(&self.state).all();
+        let quarantined = quarantined.map_err(|err| ReportError::Unreadable(err.to_string()))?;
+        let unwell = unwell(&compared, quarantined, &activity);
+        Ok(RecordedOverview { activity, unwell })
+    }
+
+    fn series(&self, tool: &str, window: TimeWindow) -> Result<RecordedSeries, ReportError> {
+        let called = self.kept.read(Stats::called_tools).map_err(unreadable)?;
+        let called: Vec<_> = called.into_iter().map(|name| (name, ())).collect();
+        let (name, ()) = find_tool(&called, tool)?;
+        let now = self.clock.now();
+        let figures = self.kept.read(|stats| stats.tool_series(name, window, now));
+        let never = || ReportError::NeverCalled(format!("Tool '{name}' was never called"));
+        let figures = figures.map_err(unreadable)?.ok_or_else(never)?;
+        let compared = self.kept.compared().map_err(unreadable)?;
+        let compared = compared.iter().find(|it| it.tool == *name).map(|it| it.stats.clone());
+        Ok(RecordedSeries { figures, compared })
+    }
+
     fn rebuild(&self) -> Result<RebuiltStats, ReportError> {
         self.recorder.flush();
         let mut stats = Stats::open(&self.state).map_err(unreadable)?;
         let lines = stats.rebuild().map_err(unreadable)?;
+        self.kept.forget_comparison();
         let mut warnings = stats.warnings.clone();
         warnings.extend(self.state.skipped_files());
         Ok(RebuiltStats { lines, warnings })
@@ -155,6 +186,7 @@ impl Statistics for ToolReports {
             lifted.map_err(|err| ReportError::Unreadable(err.to_string()))?;
         }
         stats.fold().map_err(unreadable)?;
+        self.kept.forget_comparison();
         let timestamp = report::stamp(now);
         let baseline = self.compared(&stats)?.into_iter().find(|(tool, _)| tool == name);
         let cleared = ClearedFigures { ok: true, tool: name.clone(), ..ClearedFigures::default() };
@@ -190,6 +222,31 @@ impl ToolReports {
         let tools = stats.tools().map_err(unreadable)?;
         Ok(comparisons(&tools, &hours, now, self.spans))
     }
+}
+
+/// Returns the tools that got worse or are in quarantine.
+fn unwell(
+    compared: &[ComparedTool],
+    quarantined: Vec<QuarantinedTool>,
+    activity: &ActivityOverview,
+) -> Vec<(ToolName, ToolHealth)> {
+    let health_of = |it: &ComparedTool| {
+        let called = activity.tools.iter().find(|called| called.tool == it.tool);
+        let since = called.filter(|_| it.is_other_version).and_then(|it| it.version_since);
+        Some((it.tool.clone(), ToolHealth::worse(&it.stats, since)?))
+    };
+    let mut unwell: Vec<_> = compared.iter().filter_map(health_of).collect();
+    for QuarantinedTool { tool, since, because } in quarantined {
+        let at = unwell.iter().position(|it| it.0 == tool).unwrap_or_else(|| {
+            let mut health = ToolHealth::of_state(HealthState::Quarantined);
+            health.because = vec![because];
+            unwell.push((tool, health));
+            unwell.len() - 1
+        });
+        let health = &mut unwell[at].1;
+        (health.state, health.since) = (HealthState::Quarantined, Some(since));
+    }
+    unwell
 }
 
 /// Finds a tool by `catalogue/tool` or by `tool`.

@@ -75,6 +75,7 @@ mod server_life;
 mod server_load;
 mod server_manage;
 mod server_observation;
+mod server_overview;
 mod server_page;
 mod server_schema;
 mod server_settings;

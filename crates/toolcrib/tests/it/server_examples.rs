@@ -141,7 +141,9 @@ fn every_operation_has_an_example_and_the_server_answers_it_so() {
     read_statistics(&mut story);
     change_rules(&mut story);
     bring_tools(&mut story);
+    mount_servers(&mut story, &scratch);
     change_settings(&mut story);
+    connect_clients(&mut story);
     look_around(&mut story);
     let Story { specification, examples, .. } = story;
     let is_json = |it: &Value| !it["responses"]["200"]["content"]["application/json"].is_null();
@@ -245,6 +247,10 @@ fn run_commands(story: &mut Story<'_>) {
 fn read_statistics(story: &mut Story<'_>) {
     story.execute("read_file", json!({"path": "nope.txt"}));
     story.ask("stats", Asked { role: "approver", ..Asked::default() });
+    let query: &[_] = &[("window", "1h")];
+    story.ask("overview", Asked { role: "approver", query, ..Asked::default() });
+    let query: &[_] = &[("tool", "forgekeeper/read_file"), ("window", "24h")];
+    story.ask("tool_series", Asked { role: "approver", query, ..Asked::default() });
     story.ask("rebuild_stats", Asked { role: "admin", ..Asked::default() });
     for (all, one, by_full_name) in [
         ("errors", "tool_errors", "tool_errors_by_full_name"),
@@ -275,6 +281,17 @@ fn change_rules(story: &mut Story<'_>) {
     let body = json!({ "toml": toml });
     story.ask("add_rules", Asked { role: "admin", body, ..Asked::default() });
     story.ask("list_rules", Asked { role: "approver", ..Asked::default() });
+    let more = "[[rule]]\nid = \"notes\"\ntool = \"write_file\"\nwrites = [\"notes/**\"]\neffect = \"allow\"\n";
+    let body = json!({"toml": more, "days": 7});
+    story.ask("replay_rules", Asked { role: "approver", body, ..Asked::default() });
+    let query: &[_] = &[("hours", "24")];
+    story.ask("rule_uses", Asked { role: "approver", query, ..Asked::default() });
+    // Which rules decided is told by the other tests.
+    if let Some(rules) = story.examples.get_mut("rule_uses").map(|it| &mut it["reply"]["rules"]) {
+        let named: Map<String, Value> =
+            rules.as_object().unwrap().clone().into_iter().take(1).collect();
+        *rules = Value::Object(named);
+    }
     let body = json!({"tool": "write_file", "args": {"path": "c.txt", "content": "x"}});
     story.ask("explain", Asked { role: "agent", body, ..Asked::default() });
     let path: &[_] = &[("id", "no-secrets")];
@@ -304,7 +321,6 @@ fn bring_tools(story: &mut Story<'_>) {
     let body = propose("count_lines", count);
     story.ask("propose_tool", Asked { role: "agent", body, ..Asked::default() });
     story.ask("list_proposals", Asked { role: "approver", ..Asked::default() });
-    story.ask("list_all_proposals", Asked { role: "approver", ..Asked::default() });
     let shown = story.ask("show_proposal", Asked { role: "approver", path, ..Asked::default() });
     let body = json!({"hash": shown["proposal"]["hash"]});
     story.ask("approve_tool", Asked { role: "approver", path, body, ..Asked::default() });
@@ -313,6 +329,8 @@ fn bring_tools(story: &mut Story<'_>) {
     assert_eq!(story.server.post(&agent, "/api/tools/propose", &worse).0, 200);
     let body = json!({"reason": "the example fails"});
     story.ask("reject_tool", Asked { role: "approver", path, body, ..Asked::default() });
+    let query: &[_] = &[("limit", "2")];
+    story.ask("list_all_proposals", Asked { role: "approver", query, ..Asked::default() });
     assert_eq!(story.server.post(&agent, "/api/tools/propose", &worse).0, 200);
     let approver = story.tokens["approver"].clone();
     let approve = "/api/tools/approve/count_lines";
@@ -341,6 +359,26 @@ fn bring_tools(story: &mut Story<'_>) {
     );
 }
 
+fn mount_servers(story: &mut Story<'_>, scratch: &Scratch) {
+    let file = scratch.path("servers.json");
+    std::fs::write(&file, json!({"mcpServers": {}}).to_string()).unwrap();
+    let admin = story.tokens["admin"].clone();
+    let import = |files: Value| json!({ "mcp.import": files });
+    assert_eq!(story.server.post(&admin, "/api/settings", &import(json!([file]))).0, 200);
+    // The file is imported as it is. What comes to it later waits.
+    assert_eq!(story.server.get(&admin, "/api/servers").1["count"], 0);
+    let entry = json!({"command": "notes-server", "args": ["--all"]});
+    std::fs::write(&file, json!({"mcpServers": {"notes": entry}}).to_string()).unwrap();
+    let listed = story.ask("list_servers", Asked { role: "approver", ..Asked::default() });
+    let other = json!({"hash": "of something else"});
+    let (status, refused) = story.server.post(&admin, "/api/servers/notes/accept", &other);
+    assert_eq!((status, &refused["error"]), (409, &"changed_since_shown".into()), "{refused}");
+    let path: &[_] = &[("name", "notes")];
+    let body = json!({"hash": listed["servers"][0]["waiting_hash"]});
+    story.ask("accept_server", Asked { role: "approver", path, body, ..Asked::default() });
+    assert_eq!(story.server.post(&admin, "/api/settings", &import(json!([]))).0, 200);
+}
+
 fn change_settings(story: &mut Story<'_>) {
     story.ask("show_config", Asked { role: "agent", ..Asked::default() });
     let body = json!({"allowlist": ["get_time", "echo"], "maxReadBytes": 131_072});
@@ -354,6 +392,24 @@ fn change_settings(story: &mut Story<'_>) {
     {
         *settings = json!({"mode": settings["mode"]});
     }
+}
+
+fn connect_clients(story: &mut Story<'_>) {
+    story.ask("connect", Asked { role: "approver", ..Asked::default() });
+    let query: &[_] = &[("hours", "24")];
+    story.ask("list_callers", Asked { role: "approver", query, ..Asked::default() });
+    let body = json!({"name": "code-agent", "role": "agent"});
+    story.ask("add_token", Asked { role: "admin", body, ..Asked::default() });
+    story.ask("list_tokens", Asked { role: "admin", ..Asked::default() });
+    let path: &[_] = &[("name", "code-agent")];
+    story.ask("rotate_token", Asked { role: "admin", path, ..Asked::default() });
+    // A token that counts for nothing is a secret that looks like one.
+    for id in ["add_token", "rotate_token"] {
+        if let Some(token) = story.examples.get_mut(id).map(|it| &mut it["reply"]["token"]) {
+            *token = json!("tcb_…");
+        }
+    }
+    story.ask("revoke_token", Asked { role: "admin", path, ..Asked::default() });
 }
 
 fn look_around(story: &mut Story<'_>) {

@@ -35,6 +35,7 @@ pub(crate) fn play(
     command.env("PAGE_URL", format!("http://{}", server.address));
     command.envs(environment.iter().copied());
     command.env("WORKSPACE", scratch.work());
+    command.env("TOOLCRIB", env!("CARGO_BIN_EXE_toolcrib"));
     command.env("SHOTS", std::env::var_os("TOOLCRIB_PAGE_SHOTS").unwrap_or_default());
     for role in ["agent", "approver", "admin"] {
         command.env(format!("{}_TOKEN", role.to_uppercase()), server.token(role));

@@ -1,8 +1,12 @@
 //! The bundle that is committed, and the sources that it is made of.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
+
 use crate::browser::{node, packages};
+use crate::running_server::RunningServer;
 use crate::scratch::Scratch;
 
 fn page_folder() -> PathBuf {
@@ -15,7 +19,8 @@ fn copy(from: &Path, to: &Path) {
         let (entry, name) = entry.map(|it| (it.path(), it.file_name())).unwrap();
         if name == "node_modules" {
             continue;
-        } else if entry.is_dir() {
+        }
+        if entry.is_dir() {
             copy(&entry, &to.join(name));
         } else {
             std::fs::copy(&entry, to.join(name)).unwrap();
@@ -51,6 +56,29 @@ fn the_bundle_is_what_the_sources_give() {
     std::fs::write(&source, text.replace("\"en-US\"", "\"en-GB\"")).unwrap();
     let (is_current, said) = run(&scratch, &folder, &["build.mjs", "--check"]);
     assert!(!is_current && said.contains("npm run build"), "{said}");
+}
+
+#[test]
+fn the_types_are_those_of_the_specification() {
+    let scratch = Scratch::new();
+    let folder = copied(&scratch);
+    let server = RunningServer::start(&scratch);
+    let (status, mut specification) = server.get(&server.token("admin"), "/api/openapi.json");
+    assert_eq!(status, 200, "{specification}");
+    let check = |specification: &Value| {
+        let path = scratch.path("specification.json");
+        std::fs::write(&path, specification.to_string()).unwrap();
+        let mut command = node(&scratch);
+        command.current_dir(&folder).args(["types.mjs", "--check"]);
+        let output = command.stdin(File::open(path).unwrap()).output().unwrap();
+        (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (is_current, said) = check(&specification);
+    assert!(is_current, "{said}");
+    // The control: a path that is gone is noticed.
+    specification["paths"].as_object_mut().unwrap().remove("/api/version").unwrap();
+    let (is_current, said) = check(&specification);
+    assert!(!is_current && said.contains("make it again"), "{said}");
 }
 
 #[test]

@@ -16,5 +16,5 @@ mod place;
 #[expect(dead_code, reason = "shared with other tests, which use all of it")]
 mod running_server;
 #[path = "../it/scratch.rs"]
-#[expect(dead_code, reason = "shared with other tests, which use all of it")]
+#[expect(dead_code, unused_imports, reason = "shared with other tests, which use all of it")]
 mod scratch;

@@ -4,7 +4,7 @@ const axeSource = require("axe-core").source;
 const fs = require("node:fs");
 const path = require("node:path");
 
-const { PAGE_URL, WORKSPACE, SHOTS, AGENT_TOKEN, APPROVER_TOKEN, ADMIN_TOKEN } = process.env;
+const { PAGE_URL, WORKSPACE, TOOLCRIB, SHOTS, AGENT_TOKEN, APPROVER_TOKEN, ADMIN_TOKEN } = process.env;
 const FLAGS = [
   "--no-sandbox",
   "--disable-gpu",
@@ -85,6 +85,17 @@ async function violations(page) {
   const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
   const found = await page.evaluate((runOnly) => axe.run(document, { runOnly }), tags);
   return found.violations.map((it) => `${it.id}: ${it.help}: ${it.nodes.slice(0, 3).map((node) => node.html.slice(0, 200)).join(" | ")}`);
+}
+
+/** Fails if axe finds something in either theme. */
+async function checkBothThemes(page, what) {
+  for (const colorScheme of ["light", "dark"]) {
+    await page.emulateMedia({ colorScheme });
+    // A colour that is on its way to another is neither.
+    await page.evaluate(() => Promise.allSettled(document.getAnimations().map((it) => it.finished)));
+    const found = await violations(page);
+    check(found.length === 0, `${what}, ${colorScheme}: ${found.join("\n")}`);
+  }
 }
 
 async function shot(page, name) {

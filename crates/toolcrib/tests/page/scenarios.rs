@@ -33,3 +33,65 @@ fn approve_decline_and_always() {
 fn approve_decline_and_always_by_keyboard() {
     scenario_with(&[("KEYBOARD", "1")], include_str!("answer.js"));
 }
+
+#[test]
+fn rules_from_a_call_to_the_file_and_back() {
+    scenario(include_str!("rules.js"));
+}
+
+#[test]
+fn settings_are_shown_as_a_difference_before_they_are_saved() {
+    scenario(include_str!("settings.js"));
+}
+
+#[test]
+fn clients_are_connected_as_by_the_command_line() {
+    let scratch = Scratch::new();
+    scratch.put("notes.txt", "one two three\n");
+    let server = RunningServer::start(&scratch);
+    let mut snippets = serde_json::Map::new();
+    for client in
+        ["claude-code", "codex", "vscode", "cursor", "gemini-cli", "opencode", "goose", "zed"]
+    {
+        let work = scratch.work().display().to_string();
+        let printed = |scope| {
+            scratch.run(["mcp", "install", client, "--scope", scope, "-C", &work, "--print"])
+        };
+        let user = printed("user");
+        assert_eq!(user.code, 0, "{}", user.stderr);
+        let mut scopes = serde_json::json!({"user": user.stdout});
+        // Goose has no file in projects.
+        let project = printed("project");
+        if project.code == 0 {
+            scopes["project"] = project.stdout.into();
+        }
+        snippets.insert(client.to_owned(), scopes);
+    }
+    let snippets = serde_json::Value::from(snippets).to_string();
+    play(&server, &scratch, &[("SNIPPETS", &snippets)], include_str!("connect.js"));
+}
+
+#[test]
+fn a_question_shows_what_an_agent_wrote_as_text_and_all_of_it() {
+    scenario(include_str!("answer_hostile.js"));
+}
+
+#[test]
+fn commands_and_questions_that_came_over_mcp_are_answered() {
+    scenario(include_str!("answer_command.js"));
+}
+
+#[test]
+fn approve_reject_and_roll_back_a_proposal() {
+    scenario(include_str!("proposal.js"));
+}
+
+#[test]
+fn approve_reject_and_roll_back_a_proposal_by_keyboard() {
+    scenario_with(&[("KEYBOARD", "1")], include_str!("proposal.js"));
+}
+
+#[test]
+fn a_server_of_an_imported_file_is_accepted() {
+    scenario(include_str!("accept_server.js"));
+}

@@ -11,7 +11,7 @@ export interface DiffLine {
 const KEPT = 3;
 const LONGEST_WORDS = 400;
 
-interface Row extends DiffLine {
+export interface Row extends DiffLine {
   before: number | null;
   after: number | null;
   /** The part that changed, if the line has a partner. */
@@ -31,7 +31,7 @@ function rowsOf(lines: DiffLine[]): Row[] {
 }
 
 /** Finds what differs between removed lines and the added ones that follow them. */
-function markWords(rows: Row[]): void {
+export function markWords(rows: Row[]): void {
   for (let at = 0; at < rows.length; ) {
     let removed = at;
     while (rows[removed]?.kind === "removed") removed += 1;
@@ -106,26 +106,30 @@ export function Difference({ file, about, lines }: { file: string; about?: strin
   );
 }
 
-const SIGN = { same: "", added: "+", removed: "−" };
+export const SIGN = { same: "", added: "+", removed: "−" };
 
-function DiffRow({ row }: { row: Row }) {
-  const { changed, text } = row;
+export function DiffRow({ row }: { row: Row }) {
   return (
     <tr class={row.kind}>
       <td class="number">{row.before}</td>
       <td class="number">{row.after}</td>
       <td class="sign">{SIGN[row.kind]}</td>
       <td class="line">
-        {changed === undefined ? (
-          plain(text)
-        ) : (
-          <>
-            {plain(text.slice(0, changed[0]))}
-            {row.kind === "added" ? <ins>{plain(text.slice(...changed))}</ins> : <del>{plain(text.slice(...changed))}</del>}
-            {plain(text.slice(changed[1]))}
-          </>
-        )}
+        <Words row={row} />
       </td>
     </tr>
+  );
+}
+
+/** The text of a line, with the part marked that changed. */
+export function Words({ row }: { row: Row }) {
+  const { changed, text } = row;
+  if (changed === undefined) return <>{plain(text)}</>;
+  return (
+    <>
+      {plain(text.slice(0, changed[0]))}
+      {row.kind === "added" ? <ins>{plain(text.slice(...changed))}</ins> : <del>{plain(text.slice(...changed))}</del>}
+      {plain(text.slice(changed[1]))}
+    </>
   );
 }

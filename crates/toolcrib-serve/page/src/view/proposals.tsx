@@ -1,3 +1,160 @@
+// Proposed tools and their versions, and what waits of mounted MCP servers.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { type Loaded, useData } from "../data.ts";
+import { useKeys } from "../keys.ts";
+import { pageDown, useSeen } from "../part/answer_lock.ts";
+import { useBeside } from "../part/file_difference.tsx";
+import { Empty, FailureNote, Shown } from "../part/notes.tsx";
+import { TitleBlock } from "../part/title_block.tsx";
+import type { Reply } from "../reply.ts";
+import { addressOf, go, route } from "../router.ts";
+import { ProposalQueue, SERVER, TOOL } from "./proposals/proposal_queue.tsx";
+import type { Plugin, Review } from "./proposals/proposal_words.ts";
+import { ReviewBody, ReviewHead } from "./proposals/review.tsx";
+import { ServerReview } from "./proposals/server_review.tsx";
+import { GivenVerdict, Verdict, WhatIsApproved } from "./proposals/verdict.tsx";
+import { Versions } from "./proposals/versions.tsx";
+
 export function Proposals() {
-  return <p class="pad">Not built yet.</p>;
+  const pending = useData<Reply<"/api/tools/pending">>("/api/tools/pending", { live: true });
+  const kept = useData<Reply<"/api/proposals">>("/api/proposals", { live: true, everyMs: 3000 });
+  const plugins = useData<Reply<"/api/plugins">>("/api/plugins", { live: true, everyMs: 3000 });
+  const servers = useData<Reply<"/api/servers">>("/api/servers", { live: true, everyMs: 3000 });
+  const waiting = [...(pending.data?.pending ?? [])].sort((a, b) => a.expiresAt.localeCompare(b.expiresAt));
+  const waitingServers = (servers.data?.servers ?? []).filter((it) => it.waiting_hash != null);
+  const settled = (kept.data?.proposals ?? []).filter((it) => it.status !== "pending");
+  const tools = plugins.data?.plugins ?? [];
+
+  const wanted = route.value.rest;
+  const first = useRef<string | undefined>(undefined);
+  const [lastWanted, setLastWanted] = useState(wanted);
+  if (wanted !== lastWanted) {
+    first.current = undefined;
+    setLastWanted(wanted);
+  }
+  first.current ??= waiting[0]?.id ?? (waitingServers[0] && SERVER + waitingServers[0].name);
+  const current = wanted !== "" ? wanted : first.current;
+
+  const all = [...waiting.map((it) => it.id), ...waitingServers.map((it) => SERVER + it.name), ...settled.map((it) => it.id), ...tools.map((it) => TOOL + it.name)];
+  const move = (by: number) => () => {
+    const at = current === undefined ? -1 : all.indexOf(current);
+    const to = all[Math.max(0, Math.min(all.length - 1, at + by))];
+    if (to !== undefined) go(addressOf("proposals", to));
+  };
+  useKeys({ j: move(1), k: move(-1) });
+  const reload = () => [pending, kept, plugins, servers].forEach((it) => it.reload());
+  return (
+    <section class="view">
+      <Shown loaded={pending} what="The proposals">
+        {() => (
+          <div class="panes triptych">
+            <ProposalQueue pending={waiting} servers={waitingServers} settled={settled} plugins={tools} current={current} />
+            <Selected key={current} current={current} plugins={tools} servers={servers} reload={reload} />
+          </div>
+        )}
+      </Shown>
+      <SameElsewhere current={current} />
+    </section>
+  );
+}
+
+function SameElsewhere({ current }: { current: string | undefined }) {
+  if (current === undefined) return <TitleBlock command="toolcrib proposals list" request="GET /api/tools/pending" />;
+  if (current.startsWith(SERVER)) return <TitleBlock command={`toolcrib plugins accept ${current.slice(SERVER.length)}`} request="GET /api/servers" />;
+  if (current.startsWith(TOOL)) return <TitleBlock command={`toolcrib plugins show ${current.slice(TOOL.length)}`} request="GET /api/plugins" />;
+  return <TitleBlock command={`toolcrib proposals show ${current}`} request={`GET /api/tools/pending/${current}`} />;
+}
+
+interface SelectedProps {
+  current: string | undefined;
+  plugins: Plugin[];
+  servers: Loaded<Reply<"/api/servers">>;
+  reload: () => void;
+}
+
+function Selected({ current, plugins, servers, reload }: SelectedProps) {
+  if (current === undefined) {
+    return (
+      <div class="pane pad nothing">
+        <Empty title="No proposal is open">
+          An agent proposes a tool with <code>propose_tool</code> or <code>POST /api/tools/propose</code>, a person with <code>toolcrib plugins propose FILE</code>.
+        </Empty>
+      </div>
+    );
+  }
+  if (current.startsWith(SERVER)) {
+    const server = servers.data?.servers.find((it) => SERVER + it.name === current);
+    if (server !== undefined) return <ServerReview server={server} onChanged={reload} />;
+    return <div class="pane pad nothing">{servers.data === undefined ? <p class="loading">Loading the server …</p> : <Empty title="There is no such MCP server" />}</div>;
+  }
+  const name = current.startsWith(TOOL) ? current.slice(TOOL.length) : current;
+  return <OneProposal id={name} plugins={plugins} reload={reload} />;
+}
+
+function OneProposal({ id, plugins, reload }: { id: string; plugins: Plugin[]; reload: () => void }) {
+  const [isWhole, setWhole] = useState(false);
+  const [isRaced, setRaced] = useState(false);
+  const loaded = useData<Review>(`/api/tools/pending/${encodeURIComponent(id)}`, { live: true, everyMs: 5000 });
+  const review = loaded.data;
+  const plugin = plugins.find((it) => it.name === (review?.proposal.toolName ?? id));
+  const pane = useRef<HTMLDivElement>(null);
+  const end = useRef<HTMLDivElement>(null);
+  const isSeen = useSeen(end, review !== undefined);
+  const [isBeside, turnBeside] = useBeside();
+  const showAll = () => pageDown(pane.current);
+  useKeys({ v: () => (isWhole ? showAll() : setWhole(true)), d: turnBeside });
+  // Somebody else has answered: what is active changes with it.
+  const status = review?.proposal.status;
+  useEffect(() => {
+    if (status !== undefined && status !== "pending") reload();
+  }, [status]);
+  if (review === undefined) {
+    if (loaded.error !== undefined && plugin !== undefined) {
+      return (
+        <>
+          <div class="pane pad">
+            <p>
+              No proposal of <code>{plugin.name}</code> is kept.
+            </p>
+          </div>
+          <aside class="pane answer" aria-label="The tool">
+            <Versions plugin={plugin} onChanged={reload} />
+          </aside>
+        </>
+      );
+    }
+    return <div class="pane pad nothing">{loaded.error === undefined ? <p class="loading">Loading the proposal …</p> : <FailureNote what="The proposal could not be loaded." failure={loaded.error} />}</div>;
+  }
+  const changed = () => {
+    loaded.reload();
+    reload();
+  };
+  const isPending = status === "pending";
+  return (
+    <>
+      <div class="pane question" ref={pane} tabIndex={0} role="region" aria-label="Proposal">
+        <ReviewHead review={review} />
+        <ReviewBody review={review} isBeside={isBeside} turnBeside={turnBeside} isWhole={isWhole} showAll={() => setWhole(!isWhole)} end={end} />
+      </div>
+      <aside class="pane answer" aria-label="Answer">
+        {isPending ? (
+          <Verdict
+            review={review}
+            isSeen={isSeen}
+            showAll={showAll}
+            onClosed={(how) => {
+              setRaced(how === "raced");
+              changed();
+            }}
+          />
+        ) : (
+          <>
+            <GivenVerdict review={review} isRaced={isRaced} />
+            <WhatIsApproved hash={review.proposal.hash} />
+          </>
+        )}
+        {plugin !== undefined && <Versions plugin={plugin} onChanged={changed} />}
+      </aside>
+    </>
+  );
 }

@@ -77,15 +77,15 @@ fn refuse_other_options(global: &Global) -> Result<(), CliError> {
 }
 
 /// Returns the folders that files of clients are in.
-fn folders(global: &Global) -> Result<ClientFolders, CliError> {
+pub(super) fn folders(workspace: Option<&Path>) -> Result<ClientFolders, CliError> {
     let home = std::env::var_os("HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    let given = global.workspace.as_deref().unwrap_or(Path::new("."));
+    let given = workspace.unwrap_or(Path::new("."));
     let project = std::path::absolute(given)?;
     Ok(ClientFolders { home, project })
 }
 
 fn list_all(global: &Global, args: &McpClientArgs) -> Result<Exit, CliError> {
-    list(&folders(global)?, args.scope, &args.name);
+    list(&folders(global.workspace.as_deref())?, args.scope, &args.name);
     Ok(Exit::Done)
 }
 
@@ -103,7 +103,7 @@ impl<'a> Installation<'a> {
     /// Returns what the command line names; nothing if it names no client.
     fn of(global: &'a Global, args: &'a McpClientArgs) -> Result<Option<Self>, CliError> {
         let Some(client) = args.client.and_then(McpClient::named) else { return Ok(None) };
-        let folders = folders(global)?;
+        let folders = folders(global.workspace.as_deref())?;
         if args.scope == ClientScope::Project && !folders.project.is_dir() {
             let shown = folders.project.display();
             return Err(CliError::usage(format!("`{shown}` is not a directory"))
@@ -114,7 +114,7 @@ impl<'a> Installation<'a> {
     }
 
     fn install(&self, terminal: Terminal, way: Way) -> Result<Exit, CliError> {
-        let start = ServerStart::of(self.global, self.client, self.scope)?;
+        let start = ServerStart::of(&self.global.into(), self.client, self.scope)?;
         let entry = start.entry(self.client.form, self.name);
         if let Some(warning) = &start.warning {
             terminal.warn(warning);

@@ -38,26 +38,38 @@ impl ServerEntry {
     }
 }
 
+/// The options of the command line that an entry keeps.
+pub(super) struct StartOptions {
+    pub(super) toolset: Option<String>,
+    pub(super) workspace: Option<PathBuf>,
+}
+
+impl From<&Global> for StartOptions {
+    fn from(global: &Global) -> Self {
+        Self { toolset: global.toolset.clone(), workspace: global.workspace.clone() }
+    }
+}
+
 impl ServerStart {
     /// Returns how a client is to start Toolcrib with these options of the command line.
     pub(super) fn of(
-        global: &Global,
+        options: &StartOptions,
         client: &McpClient,
         scope: ClientScope,
     ) -> Result<Self, CliError> {
         let on_path = program_on_path();
         let (command, warning) = match scope {
-            ClientScope::User => (own_command(on_path.as_deref())?, home_warning(global, client)),
+            ClientScope::User => (own_command(on_path.as_deref())?, home_warning(options, client)),
             ClientScope::Project => (PROGRAM.to_owned(), path_warning(on_path.as_deref())),
         };
         let mut arguments = vec!["mcp".to_owned()];
-        if let Some(toolset) = &global.toolset {
+        if let Some(toolset) = &options.toolset {
             let names: Vec<String> = toolset.split(',').map(|it| it.trim().to_owned()).collect();
             Toolset::choose(catalogues(), &names)?;
             arguments.extend(["--toolset".to_owned(), names.join(",")]);
         }
         let folder = match scope {
-            ClientScope::User => global.workspace.as_deref().map(existing_folder).transpose()?,
+            ClientScope::User => options.workspace.as_deref().map(existing_folder).transpose()?,
             ClientScope::Project => client.folder_variable.map(str::to_owned),
         };
         arguments.extend(folder.into_iter().flat_map(|folder| ["-C".to_owned(), folder]));
@@ -131,8 +143,8 @@ fn path_warning(on_path: Option<&Path>) -> Option<String> {
 }
 
 /// Warns where a client starts the servers of a user in the home directory, which would be the workspace.
-fn home_warning(global: &Global, client: &McpClient) -> Option<String> {
-    let is_in_home = client.folder_variable.is_some() && global.workspace.is_none();
+fn home_warning(options: &StartOptions, client: &McpClient) -> Option<String> {
+    let is_in_home = client.folder_variable.is_some() && options.workspace.is_none();
     is_in_home.then(|| {
         format!(
             "{} can start the server in your home directory, which is then the workspace; `--scope project` or `-C DIR` \

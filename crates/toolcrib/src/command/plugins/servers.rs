@@ -2,11 +2,12 @@
 
 use std::io::IsTerminal;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use toolcrib_core::{counted, escape};
 use toolcrib_plugins::mcp::imported_servers::ImportedServer;
 use toolcrib_plugins::mcp::pin_store::ServerPins;
 use toolcrib_plugins::mcp::server_spec::ServerSpec;
+use toolcrib_serve::ServerFields;
 
 use crate::cli::Global;
 use crate::command::proposals::is_wanted;
@@ -27,8 +28,10 @@ pub(super) fn list(crib: &Crib, terminal: Terminal, format: Format) -> Result<Ex
     }
     match format {
         Format::Json => {
-            let all: Vec<Value> =
-                servers.iter().map(|(pins, spec)| server_json(spec, pins.as_ref())).collect();
+            let all: Vec<ServerFields> = servers
+                .iter()
+                .map(|(pins, spec)| ServerFields::of(spec, pins.as_ref(), None))
+                .collect();
             print_json(&json!(all).to_string());
         }
         Format::Text if servers.is_empty() => print_lines(&[
@@ -133,23 +136,4 @@ fn lines_of(spec: &ServerSpec, pins: Option<&ServerPins>) -> Vec<String> {
 fn way_to_accept(spec: &ServerSpec, pins: Option<&ServerPins>) -> Option<String> {
     let has_waiting = pins.is_some_and(|pins| !pins.waiting.is_empty());
     has_waiting.then(|| format!("  accept it: toolcrib plugins accept {}", spec.name))
-}
-
-fn server_json(spec: &ServerSpec, pins: Option<&ServerPins>) -> Value {
-    let offered = pins.map(|pins| pins.on_offer().map(|it| it.name.clone()).collect::<Vec<_>>());
-    let waiting = pins.into_iter().flat_map(|pins| pins.waiting.values());
-    let waiting: Vec<Value> = waiting
-        .map(|it| {
-            let accepted = pins.and_then(|pins| pins.accepted.get(&it.name));
-            json!({"name": it.name, "hash": it.hash(), "difference": it.difference(accepted)})
-        })
-        .collect();
-    json!({
-        "name": spec.name,
-        "command": spec.way.written(),
-        "tier": spec.tier.number(),
-        "mounted": pins.is_some(),
-        "tools": offered.unwrap_or_default(),
-        "waiting": waiting,
-    })
 }

@@ -22,7 +22,7 @@ struct PendingBody {
 
 #[derive(Deserialize)]
 struct ProposalsBody {
-    proposals: Box<RawValue>,
+    proposals: Vec<ProposalFields>,
 }
 
 #[derive(Deserialize)]
@@ -54,15 +54,14 @@ pub(super) fn run(
 ) -> Result<Exit, CliError> {
     match &args.command {
         ProposalsCommand::List { all: true, json } => {
-            let ProposalsBody { proposals } = client.get("/api/tools/proposals")?;
+            let ProposalsBody { mut proposals } = client.get("/api/proposals?limit=1000")?;
+            // A server lists the newest first.
+            proposals.reverse();
             match Format::from(*json) {
                 Format::Json => {
-                    print_json(proposals.get());
+                    print_json(&json!(proposals).to_string());
                 }
-                Format::Text => {
-                    let all: Vec<ProposalFields> = serde_json::from_str(proposals.get())?;
-                    view::print_all(&all);
-                }
+                Format::Text => view::print_all(&proposals),
             }
             Ok(Exit::Done)
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::Value;
 use toolcrib_core::{
-    Declared, Effect, ErrorKind, Limits, LoadedTool, Prepared, Tier, ToolError, escape,
+    Declared, Effect, ErrorKind, Limits, LoadedTool, Prepared, Tier, ToolError, ToolKind, escape,
 };
 
 /// What a server says of a tool.
@@ -52,6 +52,10 @@ fn escaped(value: Value) -> Value {
 }
 
 impl LoadedTool for ServedTool {
+    fn kind(&self) -> ToolKind {
+        ToolKind::BuiltIn
+    }
+
     fn declaration(&self) -> Declared<'_> {
         Declared {
             name: &self.name,

@@ -1,0 +1,46 @@
+// A unified difference, as the server tells it about code, as rows with both line numbers.
+import { count, plain } from "../format.ts";
+import { markWords, type Row } from "./difference.tsx";
+import { DifferenceRows, type ShownRow } from "./file_difference.tsx";
+
+const HUNK = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@/;
+
+export function rowsOfUnified(text: string): ShownRow[] {
+  const rows: ShownRow[] = [];
+  let [before, after] = [0, 0];
+  for (const line of text.split("\n")) {
+    const hunk = HUNK.exec(line);
+    if (hunk !== null) {
+      if (Number(hunk[2]) > 1 || rows.length > 0) rows.push("gap");
+      [before, after] = [Number(hunk[1]), Number(hunk[2])];
+      continue;
+    }
+    // What stands before the first part names the two versions.
+    if (before === 0 && after === 0) continue;
+    const content = line.slice(1);
+    if (line.startsWith("+")) rows.push({ kind: "added", text: content, before: null, after: after++ });
+    else if (line.startsWith("-")) rows.push({ kind: "removed", text: content, before: before++, after: null });
+    else if (line.startsWith(" ")) rows.push({ kind: "same", text: content, before: before++, after: after++ });
+  }
+  markWords(rows.filter((it): it is Row => it !== "gap"));
+  return rows;
+}
+
+export function UnifiedDifference({ file, about, text, isBeside = false }: { file: string; about?: string; text: string; isBeside?: boolean }) {
+  const rows = rowsOfUnified(text);
+  const number = (kind: Row["kind"]) => rows.filter((it) => it !== "gap" && it.kind === kind).length;
+  return (
+    <div class="diff" role="region" aria-label={`difference of ${plain(file)}`} tabIndex={0}>
+      <div class="diff-head">
+        <b class="mono">{plain(file)}</b>
+        <span class="nowrap">
+          <span class="green">+{count(number("added"))}</span> <span class="red">−{count(number("removed"))}</span>
+        </span>
+        {about !== undefined && <span class="second">{plain(about)}</span>}
+      </div>
+      <table>
+        <DifferenceRows rows={rows} isBeside={isBeside} />
+      </table>
+    </div>
+  );
+}

@@ -1,0 +1,206 @@
+// A question that has its answer: whose, what became of the call, and how it is taken back.
+import { useEffect, useState } from "preact/hooks";
+import { ApiFailure, loggedIn, post, remove } from "../../api.ts";
+import { type Loaded, useData } from "../../data.ts";
+import { absolute, count, duration, oneLine, plain } from "../../format.ts";
+import { useKeys } from "../../keys.ts";
+import { Key, Mark } from "../../part/marks.tsx";
+import { FailureNote } from "../../part/notes.tsx";
+import { Ago, Foreign } from "../../part/texts.tsx";
+import type { Reply } from "../../reply.ts";
+import { addressOf } from "../../router.ts";
+import { RacedNote } from "./answer.tsx";
+import type { OneApproval } from "./question_words.ts";
+
+type Story = Reply<"/api/audit/{id}">["call"];
+
+/** How often a call that runs is looked at. */
+const LOOK_MS = 700;
+
+export function Settled({ one, isRaced, story }: { one: OneApproval; isRaced: boolean; story: Loaded<Reply<"/api/audit/{id}">> }) {
+  const { approval } = one;
+  const mayRun = approval.status === "approved" || approval.status === "taken up";
+  useUntilEnded(story, mayRun);
+  return (
+    <aside class="pane answer" aria-label="What became of it">
+      <div class="section stack answer-bar">
+        {isRaced && <RacedNote one={one} />}
+        <AnswerWords one={one} />
+        <Became mayRun={mayRun} story={story.data?.call} />
+      </div>
+      {mayRun && <StoredRule id={approval.id} wish={approval.answer?.wish ?? null} />}
+      {story.data !== undefined && <TakeBack story={story.data.call} reload={story.reload} />}
+      <div class="section">
+        <a href={addressOf("audit", approval.id)}>The whole story of the call</a>
+      </div>
+    </aside>
+  );
+}
+
+/** Looks again until the call has ended, also while the page is paused: somebody has just answered it here. */
+function useUntilEnded(story: Loaded<Reply<"/api/audit/{id}">>, mayRun: boolean): void {
+  const isOpen = mayRun && (story.data === undefined || story.data.call.outcome === "open");
+  useEffect(() => {
+    if (!isOpen) return;
+    const timer = setTimeout(story.reload, LOOK_MS);
+    return () => clearTimeout(timer);
+  }, [isOpen, story.at]);
+}
+
+function AnswerWords({ one }: { one: OneApproval }) {
+  const { status, answer, expires_at: until } = one.approval;
+  if (answer === null) {
+    return (
+      <p>
+        <b class="title">{status === "expired" ? "Nobody answered in time" : plain(status)}</b>
+        <br />
+        <span class="second">
+          <Ago time={until} />
+        </span>
+      </p>
+    );
+  }
+  const what = !answer.is_approved ? "Declined" : answer.wish ? "Approved, and a rule stored" : "Approved once";
+  return (
+    <div>
+      <p>
+        <b class="title">{what}</b>
+        <br />
+        by {plain(answer.by)}, <Ago time={answer.at} /> <span class="third">{absolute(answer.at)}</span>
+      </p>
+      {answer.words !== "" && <Foreign text={`“${answer.words}”`} />}
+    </div>
+  );
+}
+
+function Became({ mayRun, story }: { mayRun: boolean; story: Story | undefined }) {
+  if (!mayRun) {
+    return (
+      <p class="became">
+        <Mark name="failed" /> <b>The call did not run.</b>
+      </p>
+    );
+  }
+  if (story === undefined || story.outcome === "open") {
+    return (
+      <p class="became" role="status">
+        <Mark name="waits" /> <b>It runs.</b> The end shows here.
+      </p>
+    );
+  }
+  const took = story.elapsed_ms === null ? "" : ` in ${duration(story.elapsed_ms)}`;
+  const isGood = story.outcome === "ok";
+  return (
+    <div class="stack" role="status">
+      <p class="became">
+        <Mark name={isGood ? "passed" : "failed"} />{" "}
+        <b>{isGood ? `It ran${took}.` : story.outcome === "refused" ? "The call did not run: it was refused." : story.outcome === "command_failed" ? `It ran${took}, and its command failed.` : story.outcome === "unknown" ? "Nobody knows whether it ran to its end." : `It failed${took}.`}</b>{" "}
+        {story.message !== null && plain(story.message)}
+      </p>
+      {story.changes.length > 0 && (
+        <p>
+          {count(story.changes.length)} {story.changes.length === 1 ? "change" : "changes"}:{" "}
+          <code>
+            {story.changes
+              .slice(0, 8)
+              .map((it) => oneLine(it.path))
+              .join(", ")}
+          </code>
+        </p>
+      )}
+      {story.result !== null && (
+        <details>
+          <summary>The reply, from its beginning</summary>
+          <Foreign class="small" text={story.result} />
+        </details>
+      )}
+    </div>
+  );
+}
+
+type Grants = Reply<"/api/grants">;
+
+/** The rule that the answer has left, which has the id of the call. */
+function StoredRule({ id, wish }: { id: string; wish: unknown }) {
+  const grants = useData<Grants>(wish === null ? null : "/api/grants", { live: true, everyMs: 3000 });
+  const [isRevoked, setRevoked] = useState(false);
+  const [failure, setFailure] = useState<ApiFailure>();
+  if (wish === null) return null;
+  const grant = grants.data?.grants.find((it) => it.id === id);
+  const revoke = async () => {
+    try {
+      await remove(`/api/grants/${id}`);
+      setRevoked(true);
+      grants.reload();
+    } catch (error) {
+      if (error instanceof ApiFailure) setFailure(error);
+    }
+  };
+  return (
+    <div class="section stack">
+      <h2>The rule</h2>
+      {isRevoked ? (
+        <p role="status">
+          <b>Revoked.</b> Such calls are asked about again.
+        </p>
+      ) : grant === undefined ? (
+        <p class="second">{grants.data === undefined ? "Looking for it …" : "It is not in force: it has ended, or was revoked."}</p>
+      ) : (
+        <>
+          <p>
+            <code class="all">{plain(grant.param_pattern)}</code>
+          </p>
+          <p class="second">
+            Used {count(grant.use_count)} times{grant.expires_at === null ? ", until revoked" : <>, until <time>{absolute(grant.expires_at)}</time></>}
+          </p>
+          <button type="button" onClick={revoke}>
+            Revoke the rule
+          </button>
+        </>
+      )}
+      {failure && <FailureNote what="The rule was not revoked." failure={failure} />}
+    </div>
+  );
+}
+
+function TakeBack({ story, reload }: { story: Story; reload: () => void }) {
+  const [failure, setFailure] = useState<ApiFailure>();
+  const [isBusy, setBusy] = useState(false);
+  const can = story.changes.length > 0 && story.taken_back_by === null && loggedIn.value?.role !== "agent";
+  const undo = async () => {
+    if (!can || isBusy) return;
+    setBusy(true);
+    try {
+      await post(`/api/undo/${story.call}`);
+      setFailure(undefined);
+      reload();
+    } catch (error) {
+      if (error instanceof ApiFailure) setFailure(error);
+    } finally {
+      setBusy(false);
+    }
+  };
+  useKeys({ u: can ? undo : undefined });
+  if (story.changes.length === 0) return null;
+  return (
+    <div class="section stack">
+      <h2>Undo</h2>
+      {story.taken_back_by !== null ? (
+        <p role="status">
+          <b>Undone by the call</b>{" "}
+          <a class="mono" href={addressOf("audit", story.taken_back_by)}>
+            {plain(story.taken_back_by)}
+          </a>
+        </p>
+      ) : (
+        <>
+          <button type="button" disabled={isBusy} onClick={undo}>
+            Undo this call <Key name="u" />
+          </button>
+          <p class="third">Puts back what undo has copies of. If a file changed since, nothing is undone.</p>
+        </>
+      )}
+      {failure && <FailureNote what="Nothing was undone." failure={failure} />}
+    </div>
+  );
+}

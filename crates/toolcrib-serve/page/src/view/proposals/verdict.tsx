@@ -1,0 +1,186 @@
+// The answer to a proposal: bound to the hash of what is shown. A rejection needs a reason.
+import { useRef, useState } from "preact/hooks";
+import { ApiFailure, loggedIn, post } from "../../api.ts";
+import { second } from "../../data.ts";
+import { absolute, plain } from "../../format.ts";
+import { useKeys } from "../../keys.ts";
+import { connection } from "../../live.ts";
+import { useSettling } from "../../part/answer_lock.ts";
+import { Key, Mark } from "../../part/marks.tsx";
+import { FailureNote, Note } from "../../part/notes.tsx";
+import { Ago, Copy, Foreign } from "../../part/texts.tsx";
+import { addressOf } from "../../router.ts";
+import { Countdown } from "../approvals/countdown.tsx";
+import { grouped, type Review } from "./proposal_words.ts";
+
+const drafts = new Map<string, string>();
+const LONGEST_REASON = 4096;
+
+interface Props {
+  review: Review;
+  isSeen: boolean;
+  showAll: () => void;
+  onClosed: (how: "used" | "raced") => void;
+}
+
+export function Verdict({ review, isSeen, showAll, onClosed }: Props) {
+  const { proposal } = review;
+  const [reason, setReason] = useState(drafts.get(proposal.id) ?? "");
+  const [failure, setFailure] = useState<ApiFailure>();
+  const [isBusy, setBusy] = useState(false);
+  const isSettling = useSettling();
+  const field = useRef<HTMLTextAreaElement>(null);
+  const why = whyOff(review, second.value * 1000);
+  const locked = isBusy || isSettling || why !== null;
+  const hasReason = reason.trim() !== "";
+  const [yesOff, noOff] = [locked || !isSeen, locked || !hasReason];
+
+  const send = (path: string, body: Record<string, string>, isOff: boolean) => async () => {
+    if (isOff) return;
+    setBusy(true);
+    setFailure(undefined);
+    try {
+      await post(`/api/tools/${path}/${encodeURIComponent(proposal.id)}`, body);
+      drafts.delete(proposal.id);
+      onClosed("used");
+    } catch (error) {
+      if (!(error instanceof ApiFailure)) throw error;
+      if (error.code === "proposal_closed") onClosed("raced");
+      else setFailure(error);
+    } finally {
+      setBusy(false);
+    }
+  };
+  const approve = send("approve", { hash: proposal.hash }, yesOff);
+  const reject = send("reject", { reason: reason.trim() }, noOff);
+  useKeys({
+    y: approve,
+    // Without a reason, the key leads to where it is written.
+    n: locked || hasReason ? reject : () => field.current?.focus(),
+    c: () => field.current?.focus(),
+  });
+  const said = why ?? (isSeen ? null : "Not all of it was shown, so it cannot be approved yet.");
+  return (
+    <>
+      <div class="section stack answer-bar">
+        <Countdown from={proposal.createdAt} until={proposal.expiresAt} what="until it expires" />
+        <div class="pair">
+          <button type="button" class="yes large" aria-disabled={yesOff} aria-describedby="answer-off" onClick={approve}>
+            Approve <Key name="y" />
+          </button>
+          <button type="button" class="no large" aria-disabled={noOff} aria-describedby="answer-off" onClick={reject}>
+            Reject <Key name="n" />
+          </button>
+        </div>
+        <p id="answer-off" class={said === null ? "unseen" : "why-off"} role="status">
+          {said ?? (hasReason ? "" : "A rejection needs a reason.")}{" "}
+          {said !== null && why === null && (
+            <button type="button" class="link" onClick={showAll}>
+              Show the rest
+            </button>
+          )}
+        </p>
+        {failure && (
+          <FailureNote what="Your answer did not count." failure={failure}>
+            The proposal still waits.
+          </FailureNote>
+        )}
+      </div>
+      <div class="section">
+        <label class="label" for="reason">
+          Reason, required to reject <Key name="c" />
+        </label>
+        <textarea
+          id="reason"
+          ref={field}
+          rows={2}
+          maxLength={LONGEST_REASON}
+          value={reason}
+          onInput={(event) => {
+            setReason(event.currentTarget.value);
+            drafts.set(proposal.id, event.currentTarget.value);
+          }}
+        />
+      </div>
+      <WhatIsApproved hash={proposal.hash} />
+      <div class="section">
+        <h2>Checks</h2>
+        <ul class="checks">
+          <li>
+            <Mark name="passed" /> its name is its own and like no other
+          </li>
+          <li>
+            <Mark name="passed" /> its schemas are valid
+          </li>
+          <li>
+            <Mark name="passed" /> its permissions and size are within the maximum
+          </li>
+          <li>
+            <Mark name={review.own ? "failed" : "passed"} /> {review.own ? "you proposed it" : "you did not propose it"}
+          </li>
+        </ul>
+      </div>
+      <div class="section">
+        <h2>After you approve</h2>
+        <p class="second">
+          {review.active == null
+            ? "The tool is loaded without a restart, and the next call can use it."
+            : `Calls that run finish on ${review.active.slice(0, 7)}. The next call uses this version, and its figures are compared with those before.`}
+        </p>
+      </div>
+    </>
+  );
+}
+
+export function WhatIsApproved({ hash }: { hash: string }) {
+  return (
+    <div class="section">
+      <h2>What is approved</h2>
+      <p class="hash-box" aria-label={`hash ${hash}`}>
+        {grouped(hash)}
+      </p>
+      <p class="second">
+        Covers code, declaration, permissions and examples. If any of it changes, it waits again. <Copy text={hash} />
+      </p>
+    </div>
+  );
+}
+
+function whyOff(review: Review, now: number): string | null {
+  if (connection.value.state === "lost") return "No connection: answers cannot be given until it is back.";
+  if (review.own) return "You proposed it, so somebody else has to answer.";
+  if (loggedIn.value?.role === "agent") return "An agent cannot answer. Log in with the token of an approver.";
+  if (new Date(review.proposal.expiresAt).getTime() <= now) return "Its time is over.";
+  return null;
+}
+
+/** An answer that was given, by whom and why. */
+export function GivenVerdict({ review, isRaced }: { review: Review; isRaced: boolean }) {
+  const { proposal, answer } = review;
+  const isApproved = proposal.status === "approved";
+  return (
+    <div class="section stack answer-bar">
+      {isRaced && (
+        <Note tone="info">
+          <b>Somebody else was first.</b> Your answer was not used.
+        </Note>
+      )}
+      <p>
+        <b class="title">{isApproved ? "Approved" : proposal.status === "rejected" ? "Rejected" : "Nobody answered in time"}</b>
+        {answer != null && (
+          <>
+            <br />
+            {answer.by != null && <>by {plain(answer.by)}, </>}
+            <Ago time={answer.at} /> <span class="third">{absolute(answer.at)}</span>
+          </>
+        )}
+      </p>
+      {answer != null && answer.reason !== "" && <Foreign text={`“${answer.reason}”`} />}
+      {isApproved && review.active === proposal.hash && (
+        <p>
+          <Mark name="passed" /> <b>It is loaded.</b> <a href={addressOf("tools", `plugins/${proposal.toolName}`)}>Try the tool</a>
+        </p>
+      )}
+    </div>
+  );
+}

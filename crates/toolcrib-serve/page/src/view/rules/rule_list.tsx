@@ -1,0 +1,117 @@
+// Every rule in force, the strictest first, because of two that match a call the stricter decides.
+import { useMemo, useRef } from "preact/hooks";
+import { aboutOf, EFFECTS, placeOf, type Rule, TONES } from "./matches.ts";
+import { loggedIn } from "../../api.ts";
+import { count, oneLine, plain } from "../../format.ts";
+import { useKeys } from "../../keys.ts";
+import { Badge, Key } from "../../part/marks.tsx";
+import { Empty } from "../../part/notes.tsx";
+import { Ago } from "../../part/texts.tsx";
+import type { Reply } from "../../reply.ts";
+import { addressOf, route, setQuery } from "../../router.ts";
+
+type Uses = Reply<"/api/rules/uses">;
+
+const LAYERS: Record<string, string> = { "": "All", operator: "Operator's", project: "Project's", shipped: "Shipped" };
+
+export function RuleList({ data, uses }: { data: Reply<"/api/rules">; uses: Uses | undefined }) {
+  const { query } = route.value;
+  const filter = (query.get("filter") ?? "").toLowerCase();
+  const layer = query.get("layer") ?? "";
+  const shown = useMemo(() => {
+    const text = (rule: Rule) => `${rule.id} ${rule.because} ${rule.effect} ${aboutOf(rule)} ${rule.file}`.toLowerCase();
+    return data.rules
+      .filter((rule) => (layer === "" || rule.layer === layer) && text(rule).includes(filter))
+      .sort((a, b) => EFFECTS.indexOf(a.effect) - EFFECTS.indexOf(b.effect) || Number(a.layer === "shipped") - Number(b.layer === "shipped"));
+  }, [data, filter, layer]);
+  const body = useRef<HTMLTableSectionElement>(null);
+  const move = (by: number) => () => {
+    const links = [...(body.current?.querySelectorAll<HTMLAnchorElement>("a.name") ?? [])];
+    const at = links.indexOf(document.activeElement as HTMLAnchorElement);
+    links[Math.max(0, Math.min(links.length - 1, at + by))]?.focus();
+  };
+  useKeys({ j: move(1), k: move(-1) });
+  const isAdmin = loggedIn.value?.role === "admin";
+  return (
+    <>
+      <div class="head filter">
+        <span class="search">
+          <input data-filter type="search" placeholder="Filter rules" aria-label="Filter rules" value={query.get("filter") ?? ""} onInput={(event) => setQuery({ filter: event.currentTarget.value })} />
+          <Key name="/" />
+        </span>
+        <span class="chips">
+          {Object.entries(LAYERS).map(([id, name]) => (
+            <button type="button" class="chip" key={id} aria-pressed={layer === id} onClick={() => setQuery({ layer: id })}>
+              {name} <i>{data.rules.filter((rule) => id === "" || rule.layer === id).length}</i>
+            </button>
+          ))}
+        </span>
+        <button type="button" class="end" onClick={() => setQuery({ write: "1" })} title={isAdmin ? undefined : "Only an admin adds rules. You can write one and see what it would change."}>
+          Add a rule…
+        </button>
+      </div>
+      {shown.length === 0 ? (
+        <div class="pad">
+          <Empty title={layer === "operator" && filter === "" ? "The operator has written no rules" : "No rule matches"}>
+            {filter === "" ? (
+              <>Explain a call, and write a rule from it.</>
+            ) : (
+              <button type="button" class="link" onClick={() => setQuery({ filter: "", layer: "" })}>
+                Show all rules
+              </button>
+            )}
+          </Empty>
+        </div>
+      ) : (
+        <table class="rule-list">
+          <thead>
+            <tr>
+              <th>Effect</th>
+              <th>Rule</th>
+              <th>About</th>
+              <th class="hide">Because</th>
+              <th>From</th>
+              <th class="r" title={uses === undefined ? undefined : `counted since ${uses.since}`}>
+                Used, 24 h
+              </th>
+              <th class="r hide">Last</th>
+            </tr>
+          </thead>
+          <tbody ref={body}>
+            {shown.map((rule) => (
+              <Row key={`${rule.file}:${rule.line}:${rule.id}`} rule={rule} use={uses?.rules[rule.id]} isChosen={query.get("rule") === rule.id} />
+            ))}
+          </tbody>
+        </table>
+      )}
+      <p class="pad third">Calls that no rule matches are decided by tier, in mode {data.mode}.</p>
+    </>
+  );
+}
+
+function Row({ rule, use, isChosen }: { rule: Rule; use: Uses["rules"][string] | undefined; isChosen: boolean }) {
+  const open = () => setQuery({ rule: rule.id });
+  return (
+    <tr class={isChosen ? "selected" : ""} onClick={open}>
+      <td>
+        <Badge tone={TONES[rule.effect] ?? "off"}>{rule.effect}</Badge>
+      </td>
+      <td class="mono">
+        <a class="plain name" href={addressOf("rules", "", { rule: rule.id })} aria-current={isChosen ? "true" : undefined} onClick={(event) => (event.preventDefault(), open())}>
+          {oneLine(rule.id)}
+        </a>
+      </td>
+      <td class="mono second cut" title={plain(aboutOf(rule))}>
+        {aboutOf(rule)}
+      </td>
+      <td class="hide cut" title={plain(rule.because)}>
+        {oneLine(rule.because)}
+      </td>
+      <td class="second nowrap" title={`${plain(rule.file)}, line ${rule.line}`}>
+        {placeOf(rule)}
+      </td>
+      <td class={`r ${use === undefined ? "zero" : ""}`}>{count(use?.count ?? 0)}</td>
+      <td class="r hide nowrap">{use === undefined ? "" : <Ago time={use.last_at} suffix="" />}</td>
+    </tr>
+  );
+}

@@ -1,0 +1,130 @@
+// Every setting with its value and where that comes from. What differs from the default stands out by weight.
+import { useMemo, useRef } from "preact/hooks";
+import { pending, type Report, type Setting, shownValue } from "./pending.ts";
+import { oneLine, plain } from "../../format.ts";
+import { useKeys } from "../../keys.ts";
+import { Badge, Key } from "../../part/marks.tsx";
+import { Empty, Note } from "../../part/notes.tsx";
+import { Ago } from "../../part/texts.tsx";
+import { addressOf, route, setQuery } from "../../router.ts";
+
+const SHOWN: Record<string, { name: string; test: (setting: Setting) => boolean }> = {
+  "": { name: "All", test: () => true },
+  set: { name: "Set", test: (setting) => setting.origin !== "default" },
+  restart: { name: "Needs a restart", test: (setting) => setting.needs_restart },
+};
+
+export function SettingList({ data }: { data: Report }) {
+  const { query } = route.value;
+  const filter = (query.get("filter") ?? "").toLowerCase();
+  const show = SHOWN[query.get("show") ?? ""] ?? SHOWN[""]!;
+  const all = useMemo(() => Object.entries(data.settings), [data]);
+  const shown = all.filter(([name, setting]) => show.test(setting) && `${name} ${setting.about} ${shownValue(setting.value)}`.toLowerCase().includes(filter));
+  const body = useRef<HTMLTableSectionElement>(null);
+  const move = (by: number) => () => {
+    const links = [...(body.current?.querySelectorAll<HTMLAnchorElement>("a.name") ?? [])];
+    const at = links.indexOf(document.activeElement as HTMLAnchorElement);
+    links[Math.max(0, Math.min(links.length - 1, at + by))]?.focus();
+  };
+  useKeys({ j: move(1), k: move(-1) });
+  return (
+    <>
+      <div class="head filter">
+        <span class="search">
+          <input data-filter type="search" placeholder="Filter settings" aria-label="Filter settings" value={query.get("filter") ?? ""} onInput={(event) => setQuery({ filter: event.currentTarget.value })} />
+          <Key name="/" />
+        </span>
+        <span class="chips">
+          {Object.entries(SHOWN).map(([id, it]) => (
+            <button type="button" class="chip" key={id} aria-pressed={it === show} onClick={() => setQuery({ show: id })}>
+              {it.name} <i>{all.filter(([, setting]) => it.test(setting)).length}</i>
+            </button>
+          ))}
+        </span>
+      </div>
+      <State data={data} />
+      {shown.length === 0 ? (
+        <div class="pad">
+          <Empty title="No setting matches">
+            <button type="button" class="link" onClick={() => setQuery({ filter: "", show: "" })}>
+              Show all settings
+            </button>
+          </Empty>
+        </div>
+      ) : (
+        <table class="setting-list">
+          <thead>
+            <tr>
+              <th>Setting</th>
+              <th>Value</th>
+              <th class="hide">What it is for</th>
+              <th>From</th>
+            </tr>
+          </thead>
+          <tbody ref={body}>
+            {shown.map(([name, setting]) => (
+              <Row key={name} name={name} setting={setting} />
+            ))}
+          </tbody>
+        </table>
+      )}
+    </>
+  );
+}
+
+/** What is wrong with the files, what waits for a restart, and who changed something last. */
+function State({ data: { state } }: { data: Report }) {
+  const restarts = state.needs_restart;
+  return (
+    <>
+      {state.errors.length > 0 && (
+        <div class="pad">
+          <Note tone="bad">
+            <b>The files on disk have errors. The settings from before hold.</b> {state.errors.map(plain).join("; ")}
+          </Note>
+        </div>
+      )}
+      {restarts.length > 0 && (
+        <div class="pad">
+          <Note tone="wait">
+            <b>Restart the server:</b> {restarts.map((it) => `${it.setting} becomes ${shownValue(it.new)}`).join("; ")}.
+          </Note>
+        </div>
+      )}
+      {state.changed_at != null && (
+        <p class="pad third changed">
+          Last changed <Ago time={state.changed_at} /> by {state.changed_by == null ? "a change of the files" : plain(state.changed_by)}.
+        </p>
+      )}
+    </>
+  );
+}
+
+function fileOf(origin: string): string {
+  return origin.startsWith("/") ? origin.split("/").slice(-2).join("/") : origin;
+}
+
+function Row({ name, setting }: { name: string; setting: Setting }) {
+  const isChosen = route.value.query.get("setting") === name;
+  const open = () => setQuery({ setting: name });
+  const isPending = name in pending.value;
+  return (
+    <tr class={isChosen ? "selected" : ""} onClick={open}>
+      <td class="mono">
+        <a class="plain name" href={addressOf("rules", "settings", { setting: name })} aria-current={isChosen ? "true" : undefined} onClick={(event) => (event.preventDefault(), open())}>
+          {name}
+        </a>{" "}
+        {isPending && <Badge tone="wait">not saved</Badge>}
+      </td>
+      <td class={`mono cut ${setting.origin === "default" ? "second" : "set"}`} title={plain(shownValue(setting.value))}>
+        {oneLine(shownValue(setting.value))}
+      </td>
+      <td class="hide second cut" title={plain(setting.about)}>
+        {oneLine(setting.about)}
+      </td>
+      <td class="second nowrap" title={plain(setting.origin)}>
+        {oneLine(fileOf(setting.origin))}
+      </td>
+    </tr>
+  );
+}

@@ -1,0 +1,74 @@
+// A command as it was read; and a question that came over MCP, which the page answers while the client waits.
+const { spawn } = require("node:child_process");
+
+/** An MCP client over pipes, which can be asked. `answer` is called for what the server asks. */
+function mcpClient(answer) {
+  const child = spawn(TOOLCRIB, ["mcp"], { cwd: WORKSPACE, env: process.env, stdio: ["pipe", "pipe", "ignore"] });
+  const waiting = new Map();
+  let rest = "";
+  let last = 0;
+  const send = (message) => child.stdin.write(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\n");
+  child.stdout.on("data", (bytes) => {
+    const lines = (rest + bytes).split("\n");
+    rest = lines.pop();
+    for (const message of lines.filter(Boolean).map((line) => JSON.parse(line))) {
+      if (message.method !== undefined) {
+        if (message.id !== undefined) answer(message, (result) => send({ id: message.id, result }));
+      } else waiting.get(message.id)?.(message);
+    }
+  });
+  const request = (method, params) =>
+    new Promise((resolve) => {
+      last += 1;
+      waiting.set(last, resolve);
+      send({ id: last, method, params });
+    });
+  return { child, send, request };
+}
+
+main(async () => {
+  const page = await openPage();
+  await logIn(page, APPROVER_TOKEN, "/approvals");
+
+  const command = "cp notes.txt copy.txt && rm -rf copy.txt $(echo src)";
+  const told = await execute("clemini/bash", { command });
+  check(told.body.error === "confirmation_required", JSON.stringify(told.body));
+  const { body } = await execute("clemini/bash", { command, confirmed: true });
+  check(body.error === "approval_required", JSON.stringify(body));
+  await page.getByText("As written").waitFor();
+  const question = page.getByRole("region", { name: "Question", exact: true });
+  await question.getByText("found, not proven").first().waitFor();
+  const text = await question.innerText();
+  for (const part of ["cp notes.txt copy.txt", "Not sure:", "Why it asks", "Bound to", "Not bound to", "Undo", "Nothing takes back"]) {
+    check(text.includes(part), `${part}: ${text}`);
+  }
+  await checkBothThemes(page, "answer_command");
+  await shot(page, "approvals-command");
+  await question.getByRole("heading", { name: /Just before/ }).scrollIntoViewIfNeeded();
+  await page.waitForFunction(() => document.querySelector("button.no").getAttribute("aria-disabled") === "false");
+  await page.getByRole("button", { name: "Decline" }).click();
+  await page.getByText("The call did not run").waitFor();
+
+  // The client shows its form and waits. Somebody answers on the page first, and the call runs in the client's process.
+  let asked = () => undefined;
+  const isAsked = new Promise((resolve) => (asked = resolve));
+  const client = mcpClient((message) => asked(message));
+  const capabilities = { elicitation: {} };
+  await client.request("initialize", { protocolVersion: "2025-06-18", capabilities, clientInfo: { name: "page-test", version: "1" } });
+  client.send({ method: "notifications/initialized" });
+  const done = client.request("tools/call", { name: "edit", arguments: { file_path: "notes.txt", old_string: "three", new_string: "3" } });
+  const form = await Promise.race([isAsked, done]);
+  check(form.method === "elicitation/create", `the client is asked: ${JSON.stringify(form)}`);
+  const { approvals } = (await api("GET", "/api/approvals")).body;
+  check(approvals.length === 1 && approvals[0].caller.door === "mcp" && !approvals[0].is_parked, JSON.stringify(approvals));
+  await page.goto(`${PAGE_URL}/approvals/${approvals[0].id}`);
+  await page.getByText("MCP, the client waits").waitFor();
+  await page.waitForFunction(() => document.querySelector("button.yes").getAttribute("aria-disabled") === "false");
+  await page.keyboard.press("y");
+  const reply = await done;
+  check(reply.result !== undefined && !reply.result.isError, JSON.stringify(reply));
+  await page.getByText("It ran").waitFor();
+  check(read("notes.txt") === "one two 3\n", "the client's process made the change");
+  client.child.kill();
+  return [page];
+});
