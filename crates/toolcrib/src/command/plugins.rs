@@ -16,7 +16,7 @@ use toolcrib_plugins::program_files::ProgramFiles;
 use toolcrib_plugins::propose::{Examined, NewTool};
 use toolcrib_plugins::{PluginError, PluginErrorKind};
 use toolcrib_serve::{ExampleFields, PluginDetailFields, PluginFields, ProposalFields};
-use view::{Change, FoundView};
+use view::FoundView;
 
 use super::proposals::bare;
 use super::remote;
@@ -59,21 +59,7 @@ pub(super) fn run(
         }
         PluginsCommand::Show { tool, json } => show(&lifecycle, bare(tool), Format::from(*json)),
         PluginsCommand::Test { path } => Ok(test(&lifecycle, terminal, path)),
-        PluginsCommand::Propose { path, why } => {
-            let (name, source) = match plugin_at(path) {
-                Ok(plugin) => plugin,
-                Err(fault) => return Ok(tell_faults(terminal, path, &fault.into())),
-            };
-            let (description, reasoning) = (String::new(), why.clone());
-            let new = NewTool { name, description, source, reasoning };
-            match lifecycle.propose(new, &by) {
-                Ok(proposal) => {
-                    view::print_proposed(&ProposalFields::of(&proposal, "pending"));
-                    Ok(Exit::Done)
-                }
-                Err(faults) => Ok(tell_faults(terminal, path, &faults)),
-            }
-        }
+        PluginsCommand::Propose { path, why } => Ok(propose(&lifecycle, terminal, path, why)),
         PluginsCommand::Servers { json } => servers::list(&crib, terminal, Format::from(*json)),
         PluginsCommand::Accept { name } => servers::accept(&crib, global, terminal, name),
         PluginsCommand::Rollback { tool, version } => {
@@ -84,13 +70,13 @@ pub(super) fn run(
         PluginsCommand::Disable { tool } => {
             let tool = bare(tool);
             let is_changed = lifecycle.disable(tool, &by.principal)?;
-            view::print_switched("Disabled", tool, Change::from(is_changed));
+            view::print_switched(if is_changed { "Disabled" } else { "Disabled already" }, tool);
             Ok(Exit::Done)
         }
         PluginsCommand::Enable { tool } => {
             let tool = bare(tool);
             let is_changed = lifecycle.enable(tool, &by.principal)?;
-            view::print_switched("Enabled", tool, Change::from(is_changed));
+            view::print_switched(if is_changed { "Enabled" } else { "Enabled already" }, tool);
             Ok(Exit::Done)
         }
         PluginsCommand::Reload { json } => {
@@ -128,6 +114,23 @@ fn plugin_at(path: &Path) -> Result<(String, PluginSource), PluginError> {
     }
     let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_owned();
     Ok((name, PluginSource::of_module_file(path)?))
+}
+
+/// Proposes a plugin, and tells what its examples did.
+fn propose(lifecycle: &Lifecycle, terminal: Terminal, path: &Path, why: &str) -> Exit {
+    let (name, source) = match plugin_at(path) {
+        Ok(plugin) => plugin,
+        Err(fault) => return tell_faults(terminal, path, &fault.into()),
+    };
+    let (description, reasoning) = (String::new(), why.to_owned());
+    let new = NewTool { name, description, source, reasoning };
+    match lifecycle.propose(new, &user_at_terminal()) {
+        Ok(proposal) => {
+            view::print_proposed(&ProposalFields::of(&proposal, "pending"));
+            Exit::Done
+        }
+        Err(faults) => tell_faults(terminal, path, &faults),
+    }
 }
 
 /// Checks a plugin and runs its examples.

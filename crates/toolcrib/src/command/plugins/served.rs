@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use toolcrib_plugins::plugin_source::PluginSource;
 use toolcrib_serve::{PluginDetailFields, PluginFields, ProposalFields};
 
-use super::view::{Change, FoundView};
+use super::view::FoundView;
 use super::{plugin_at, view};
 use crate::cli::PluginsCommand;
 use crate::command::proposals::bare;
@@ -42,12 +42,12 @@ struct ChangedBody {
 #[derive(Deserialize)]
 struct ReloadBody {
     reloaded: usize,
-    waiting: Vec<FolderFile>,
-    errors: Vec<FolderFile>,
+    waiting: Vec<ServedFile>,
+    errors: Vec<ServedFile>,
 }
 
 #[derive(Deserialize)]
-struct FolderFile {
+struct ServedFile {
     name: String,
     path: String,
     hash: Option<String>,
@@ -119,15 +119,16 @@ fn propose(client: &ServerClient, path: &Path, why: &str) -> Result<(), CliError
 
 fn switch(client: &ServerClient, tool: &str, action: &str, told: &str) -> Result<(), CliError> {
     let ChangedBody { name, changed, .. } = client.post(&path_of(tool, action), &json!({}))?;
-    view::print_switched(told, &name, Change::from(changed));
+    let told = if changed { told.to_owned() } else { format!("{told} already") };
+    view::print_switched(&told, &name);
     Ok(())
 }
 
 fn reload(client: &ServerClient, terminal: Terminal, format: Format) -> Result<(), CliError> {
     let ReloadBody { reloaded, waiting, errors } = client.post("/api/tools/reload", &json!({}))?;
     let of = |state| {
-        move |it: FolderFile| {
-            let FolderFile { name, path, hash, error } = it;
+        move |it: ServedFile| {
+            let ServedFile { name, path, hash, error } = it;
             let detail = error.or_else(|| hash.map(|hash| crate::command::proposals::short(&hash)));
             FoundView { name, path, state, detail: detail.unwrap_or_default() }
         }

@@ -10,13 +10,6 @@ use toolcrib_serve::{
 use crate::command::proposals::{permission_lines, short, to_second};
 use crate::terminal::print_lines;
 
-/// Whether something is another state than before.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Change {
-    Made,
-    None,
-}
-
 /// What became of a file of the tools folder.
 #[derive(Serialize)]
 pub(super) struct FoundView {
@@ -26,12 +19,6 @@ pub(super) struct FoundView {
     pub(super) state: &'static str,
     /// The version, or what is wrong.
     pub(super) detail: String,
-}
-
-impl From<bool> for Change {
-    fn from(is_made: bool) -> Self {
-        if is_made { Self::Made } else { Self::None }
-    }
 }
 
 impl FoundView {
@@ -99,9 +86,8 @@ pub(super) fn print_rolled_back(name: &str, version: &str) {
 }
 
 /// Prints that a tool is on offer or off it.
-pub(super) fn print_switched(what: &str, name: &str, change: Change) {
-    let already = if change == Change::Made { "" } else { " already" };
-    print_lines(&[format!("{what}{already}: {}", escape::line(name))]);
+pub(super) fn print_switched(told: &str, name: &str) {
+    print_lines(&[format!("{told}: {}", escape::line(name))]);
 }
 
 /// Prints what is in the tools folder.
