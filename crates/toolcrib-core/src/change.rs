@@ -104,7 +104,7 @@ impl ChangeKind {
 
 /// The identity of a file or directory. It tells the file from every other on the machine. Where the file system
 /// stores when a file was made, it also tells it from files that are gone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct FileId {
     /// The device that the file is on.
     pub device: u64,

@@ -49,6 +49,8 @@ pub use figures::tool_stats::{ComparedStats, ResourceStats, ToolStats, WindowSta
 pub use id::{call_time, new_call_id};
 pub use idempotency::{IdempotencyKeys, KeptReply, KeyState};
 pub use process_name::this_process;
+pub use record::call_filter::{CallFilter, RecordedDecision};
+pub use record::call_search::{export_calls, export_lines, find_calls};
 pub use record::call_story::CallStory;
 pub use record::call_summary::{
     CallSummary, CallerSummary, DecisionSummary, EndSummary, EntrySummary, call_summary,
@@ -59,9 +61,7 @@ pub use record::entry::{
 };
 pub use record::event_kind::{Act, EventKind};
 pub use record::head::record_length;
-pub use record::history::{
-    CallFilter, CallHistory, CallOutcome, export_calls, export_lines, find_calls,
-};
+pub use record::history::{CallHistory, CallOutcome};
 pub use record::reader::{LoadedSegment, RecordReader};
 pub use record::recent_use::{RecentCaller, RecentUse, RuleUse, recent_use};
 pub use record::recorded_settings::RecordedSettings;

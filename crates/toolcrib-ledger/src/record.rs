@@ -1,6 +1,8 @@
 //! The record: what was asked, decided and done, as a hash chain of signed JSON lines.
 
 pub(crate) mod appender;
+pub(crate) mod call_filter;
+pub(crate) mod call_search;
 pub(crate) mod call_story;
 pub(crate) mod call_summary;
 pub(crate) mod chain;

@@ -18,5 +18,6 @@ mod path_cache;
 pub(crate) mod proposal;
 pub(crate) mod quota;
 mod rate;
+pub(crate) mod session_use;
 mod sessions;
 pub(crate) mod taint;

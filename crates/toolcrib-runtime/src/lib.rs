@@ -24,6 +24,7 @@ pub use decide::confirm::ConfirmationWeight;
 pub use decide::judge::{Choice, Judge, Quarantine};
 pub use decide::limits::SessionLimits;
 pub use decide::quota::{QuotaLimits, UserQuota};
+pub use decide::session_use::{SessionUse, ToolUse};
 pub use decide::taint::TaintPolicy;
 pub use explanation::{Explanation, RulePlace};
 pub use live_runtime::LiveRuntime;

@@ -2,6 +2,8 @@
 
 mod operation;
 mod plan;
+mod preview;
 
 pub use operation::{RestoreAreas, UNDO_TOOL, Undo, as_json};
 pub use plan::{Restored, UndoAction, UndoScope};
+pub use preview::{PreviewedPath, PreviewedUndo, UndoPreviews};

@@ -41,6 +41,8 @@ mod rules;
 mod rules_replay;
 mod running_calls;
 mod servers;
+mod session_budget;
+mod session_story;
 mod sessions;
 mod shared_flush;
 mod shown_versions;
@@ -51,6 +53,7 @@ mod tasks;
 mod tokens;
 mod tools;
 mod undo;
+mod undo_preview;
 mod version;
 
 use std::sync::Arc;
@@ -65,8 +68,8 @@ pub use backend::{
 pub(crate) use calls::visible_story;
 pub use client_snippet::ClientSnippet;
 pub use config_source::{
-    ChangeWay, ChangedValue, ConfigChanged, ConfigError, ConfigErrorKind, EditedFile, LiveConfig,
-    SettingsReport, SettingsState, ShownSetting, ToolConfig, ToolConfigChange, Wanted,
+    ChangeWay, ChangedValue, ConfigChanged, ConfigError, ConfigErrorKind, EditedSettings,
+    LiveConfig, SettingsReport, SettingsState, ShownSetting, ToolConfig, ToolConfigChange, Wanted,
 };
 pub use context::{Api, ApiPorts};
 pub use event_feed::EventFeed;
@@ -87,6 +90,7 @@ pub use shared_flush::SharedFlush;
 pub use shown_versions::ShownVersions;
 pub use statistics_source::{RebuiltStats, ReportError, ReportKind, Statistics};
 pub use tools::{CONTRACT_CATALOGUE, has_bare_names};
+pub use undo_preview::{PreviewedFile, UndoPreview};
 
 /// Every operation of the API except the one that serves the specification of all.
 fn described_operations() -> Vec<Operation> {
@@ -112,6 +116,7 @@ fn described_operations() -> Vec<Operation> {
         undo::operations,
         tasks::operations,
         sessions::operations,
+        session_story::operations,
         doctor::operations,
         metrics::operations,
         version::operations,

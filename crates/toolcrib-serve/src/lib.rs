@@ -34,13 +34,13 @@ mod viewer;
 pub use api::{
     Api, ApiPorts, Backend, CONTRACT_CATALOGUE, ChangeWay, ChangedCall, ChangedCallList,
     ChangedValue, ChangesScope, ClientSnippet, CommandPlace, ConfigChanged, ConfigError,
-    ConfigErrorKind, DifferenceLength, DifferenceLine, EditedFile, EventFeed, FileDifference,
+    ConfigErrorKind, DifferenceLength, DifferenceLine, EditedSettings, EventFeed, FileDifference,
     FullError, FullOutcome, HealthState, LineKind, LiveConfig, LivePlugins, Measure, PlannedCall,
-    PlannedEdit, RebuiltStats, RecordedOverview, RecordedSeries, ReplayedCall, ReportError,
-    ReportKind, RestoredFile, RulesChanged, RulesReplay, RunningCalls, SettingsReport,
+    PlannedEdit, PreviewedFile, RebuiltStats, RecordedOverview, RecordedSeries, ReplayedCall,
+    ReportError, ReportKind, RestoredFile, RulesChanged, RulesReplay, RunningCalls, SettingsReport,
     SettingsState, SharedFlush, ShownChange, ShownSetting, ShownVersions, Statistics, TaskState,
-    TaskSummary, TextDifference, ToolConfig, ToolConfigChange, ToolHealth, UndoReport, Wanted,
-    WantedChanges, WantedReplay, WorseMeasure, has_bare_names, routes,
+    TaskSummary, TextDifference, ToolConfig, ToolConfigChange, ToolHealth, UndoPreview, UndoReport,
+    Wanted, WantedChanges, WantedReplay, WorseMeasure, has_bare_names, routes,
 };
 pub use body::JsonBody;
 pub use config::{ConnectionBounds, ListenAddress, RequestBounds, RequestRate, ServerConfig};

@@ -123,21 +123,7 @@ impl Commands for SharedSandbox {
     }
 
     fn tasks(&self) -> Vec<TaskSpent> {
-        let now = self.sandbox.clock.now();
-        let spent = |owner: &TaskOwner, time: Duration, bytes: u64| {
-            let (session, tool) = (owner.session.0.clone(), owner.tool.clone());
-            TaskSpent { session, tool, time, bytes, runs: false }
-        };
-        let running = |job: &Arc<Job>| {
-            let time = Duration::try_from(now.duration_since(job.at)).unwrap_or_default();
-            Some(TaskSpent { runs: true, ..spent(&job.owner()?, time, 0) })
-        };
-        // Both are read under the lock of the jobs, so every task is in exactly one of them.
-        let jobs = lock(&self.sandbox.jobs);
-        let mut all: Vec<_> = jobs.values().filter_map(running).collect();
-        let ended = lock(&self.sandbox.spent);
-        all.extend(ended.iter().map(|(owner, (time, bytes))| spent(owner, *time, *bytes)));
-        all
+        self.sandbox.spent_by_tasks()
     }
 
     fn is_under_way(&self, id: &str) -> bool {
@@ -204,6 +190,25 @@ fn kill(job: &Arc<Job>) -> bool {
 }
 
 impl Sandbox {
+    /// Returns what each background task took, whether it runs or has ended.
+    pub fn spent_by_tasks(&self) -> Vec<TaskSpent> {
+        let now = self.clock.now();
+        let spent = |owner: &TaskOwner, time: Duration, bytes: u64| {
+            let (session, tool) = (owner.session.0.clone(), owner.tool.clone());
+            TaskSpent { session, tool, time, bytes, runs: false }
+        };
+        let running = |job: &Arc<Job>| {
+            let time = Duration::try_from(now.duration_since(job.at)).unwrap_or_default();
+            Some(TaskSpent { runs: true, ..spent(&job.owner()?, time, 0) })
+        };
+        // Both are read under the lock of the jobs, so every task is in exactly one of them.
+        let jobs = lock(&self.jobs);
+        let mut all: Vec<_> = jobs.values().filter_map(running).collect();
+        let ended = lock(&self.spent);
+        all.extend(ended.iter().map(|(owner, (time, bytes))| spent(owner, *time, *bytes)));
+        all
+    }
+
     /// Kills a command of this process, whoever's it is. Returns whether it was still running, or nothing if this
     /// process does not run it.
     pub fn kill_task(&self, id: &str) -> Option<bool> {

@@ -268,7 +268,8 @@ mod tests {
 
     use super::*;
     use crate::figures::fold::NetworkFigures;
-    use crate::record::history::{CallFilter, find_calls};
+    use crate::record::call_filter::CallFilter;
+    use crate::record::call_search::find_calls;
     use crate::record::redact::Redactor;
     use crate::record::writer::{Previews, RecordWriter};
 

@@ -16,16 +16,24 @@ use crate::record::history::CallHistory;
 #[expect(missing_docs, reason = "the fields are those of the record's entries")]
 pub struct CallSummary {
     pub call: String,
+    /// The number of its first line.
+    pub seq: u64,
     pub at: String,
     pub session: Option<String>,
     pub user: Option<u32>,
     #[serde(flatten)]
     pub caller: CallerSummary,
     pub tool: ToolName,
+    /// What its tool does: `none`, `compute`, `read` or `write`.
+    pub effect: Option<String>,
     /// The beginning of the arguments.
     pub args: Option<String>,
     #[serde(flatten)]
     pub decision: DecisionSummary,
+    /// Whether a person was asked about it.
+    pub asked_person: bool,
+    /// Whether its tool was started.
+    pub started: bool,
     /// `ok`, `command_failed`, `error`, `refused`, `unknown` or `open`.
     pub outcome: &'static str,
     #[serde(flatten)]
@@ -70,6 +78,8 @@ pub struct EndSummary {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[expect(missing_docs, reason = "the fields are those of the record's entries")]
 pub struct EntrySummary {
+    /// The number of its line.
+    pub seq: u64,
     pub event: String,
     pub at: String,
     #[serde(flatten)]
@@ -91,6 +101,7 @@ pub fn call_summary(call: &CallHistory) -> CallSummary {
     let of_caller = |field: fn(&RecordEntry<'static>) -> Option<String>| asked.and_then(field);
     CallSummary {
         call: call.id().to_owned(),
+        seq: call.seq(),
         at: report::stamp(call.at()),
         session: asked.map(|entry| text(&entry.call.conversation)),
         user: asked.and_then(|entry| entry.call.user),
@@ -101,6 +112,7 @@ pub fn call_summary(call: &CallHistory) -> CallSummary {
             client: of_caller(|entry| Some(entry.call.caller.client.clone()?.into_owned())),
         },
         tool: call.tool(),
+        effect: asked.and_then(|entry| entry.call.effect.as_ref()).map(text),
         args: asked.and_then(|entry| entry.preview.args.as_ref()).map(text),
         decision: DecisionSummary {
             decision: decided.and_then(|entry| entry.decision.verdict.as_ref()).map(text),
@@ -110,6 +122,8 @@ pub fn call_summary(call: &CallHistory) -> CallSummary {
                 .or(answered)
                 .map(str::to_owned),
         },
+        asked_person: call.asked_person(),
+        started: call.last(&EventKind::Started).is_some(),
         outcome: call.outcome().as_str(),
         end: EndSummary {
             error: ended.and_then(|entry| entry.end.error.as_ref()).map(text),
@@ -127,6 +141,7 @@ pub(crate) fn entry_summary(entry: &RecordEntry<'_>) -> EntrySummary {
     let text = |text: &std::borrow::Cow<'_, str>| text.clone().into_owned();
     let by = entry.decision.by.as_deref().or(entry.answered_by());
     EntrySummary {
+        seq: entry.seq,
         event: entry.event.as_str().to_owned(),
         at: report::stamp(entry.at),
         decision: DecisionSummary {

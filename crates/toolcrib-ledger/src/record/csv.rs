@@ -5,9 +5,11 @@ use std::io::{self, Write};
 use serde_json::Value;
 use toolcrib_core::escape;
 
+use crate::record::call_filter::CallFilter;
+use crate::record::call_search::export_calls;
 use crate::record::call_summary::call_summary;
 use crate::record::event_kind::EventKind;
-use crate::record::history::{CallFilter, CallHistory, export_calls};
+use crate::record::history::CallHistory;
 use crate::state::StateFolder;
 
 /// The columns, as [`call_summary`] names them.

@@ -278,6 +278,16 @@ pub(crate) fn name_field(name: &str) -> String {
     format!("\"name\":{}", Value::from(name))
 }
 
+/// Returns the text that every line of a session contains.
+pub(crate) fn conversation_field(session: &str) -> String {
+    format!("\"conv_id\":{}", Value::from(session))
+}
+
+/// Returns the text that every line about this contains.
+pub(crate) fn act_field(act: &Act) -> String {
+    format!("\"act\":{}", Value::from(act.as_str()))
+}
+
 impl<'a> RecordEntry<'a> {
     /// Parses a line. Texts are borrowed from the line where they have no escapes. Returns `None` if the line is
     /// not an entry.

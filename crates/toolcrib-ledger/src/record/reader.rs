@@ -84,6 +84,29 @@ impl RecordReader {
         self
     }
 
+    /// Leaves out the segments that begin with this line or a later one.
+    pub fn before(mut self, line: u64) -> Self {
+        let (mut low, mut high) = (0, self.segments.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            // A segment that cannot be read says nothing, so what comes after it is kept.
+            if self.first_line(self.segments[middle]).is_none_or(|first| first < line) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        self.segments.truncate(low);
+        self
+    }
+
+    /// Returns the number of the first line of a segment, of which no more than that line is read.
+    fn first_line(&self, segment: RecordSegment) -> Option<u64> {
+        let line = segment.read_first_line(&self.folder)?;
+        let link = ChainLink::parse(&line, self.key.as_ref()?, &segment.to_string())?;
+        Some(link.seq)
+    }
+
     /// Returns whether a segment can contain lines from `until` or before.
     pub(crate) fn can_contain(&self, segment: RecordSegment, until: Timestamp) -> bool {
         segment.hour <= hour_of(until) || self.late.contains(&segment)

@@ -68,7 +68,7 @@ type CallerKey = [Option<String>; 4];
 
 /// Reads the newest part of the record, from `since` on.
 pub fn recent_use(state: &StateFolder, since: Timestamp) -> io::Result<RecentUse> {
-    let mut found = Counted::default();
+    let mut found = UseCounts::default();
     let (mut read_bytes, mut begins) = (0, since);
     for segment in RecordReader::open(state)?.between(Some(since), None).load_all().rev() {
         let segment = segment?;
@@ -92,13 +92,13 @@ fn rule_id(decided: &str) -> Option<&str> {
 
 /// What was counted so far.
 #[derive(Default)]
-struct Counted {
+struct UseCounts {
     rules: BTreeMap<String, RuleUse>,
     callers: HashMap<CallerKey, RecentCaller>,
     earliest: Option<Timestamp>,
 }
 
-impl Counted {
+impl UseCounts {
     fn add(&mut self, segment: &LoadedSegment, since: Timestamp) {
         let fields = [&EventKind::Asked, &EventKind::Decided].map(event_field);
         let finders = [0, 1].map(|at| Finder::new(fields[at].as_bytes()));

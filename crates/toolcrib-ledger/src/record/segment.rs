@@ -17,6 +17,9 @@ use crate::state::{open_regular, read_regular};
 /// The suffix of a packed segment's name.
 const PACKED_SUFFIX: &str = ".gz";
 
+/// How much of a segment is read at most for its first line.
+const LONGEST_FIRST_LINE: u64 = 1 << 20;
+
 /// The best ratio gzip can reach. A packed segment that claims more was cut off.
 const BEST_PACKING_RATIO: u64 = 1100;
 
@@ -86,6 +89,23 @@ impl RecordSegment {
     /// Returns the path of the packed segment.
     pub(crate) fn packed_path(self, folder: &Path) -> PathBuf {
         folder.join(format!("{self}{PACKED_SUFFIX}"))
+    }
+
+    /// Reads the first line of the segment with its line feed. Returns `None` if it cannot be read, or has no line.
+    pub(crate) fn read_first_line(self, folder: &Path) -> Option<Vec<u8>> {
+        let mut line = Vec::new();
+        let read_line = |source: &mut dyn Read, line: &mut Vec<u8>| {
+            io::BufReader::new(source.take(LONGEST_FIRST_LINE)).read_until(b'\n', line)
+        };
+        let read = match open_regular(&self.path(folder)) {
+            Err(err) if err.kind() == io::ErrorKind::NotFound => {
+                open_regular(&self.packed_path(folder)).and_then(|file| {
+                    read_line(&mut GzDecoder::new(io::BufReader::new(file)), &mut line)
+                })
+            }
+            file => file.and_then(|mut file| read_line(&mut file, &mut line)),
+        };
+        read.ok().filter(|_| line.ends_with(b"\n")).map(|_| line)
     }
 
     /// Packs the segment: writes the packed file, then removes the plain one.

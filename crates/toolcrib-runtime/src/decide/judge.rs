@@ -155,6 +155,10 @@ impl Judge {
         ]
     }
 
+    pub(super) fn limits(&self) -> (&RateLimit, &Quota, &Taint) {
+        (&self.rate, &self.quota, &self.taint)
+    }
+
     /// Returns the mode below the rules.
     pub(crate) fn mode(&self) -> Mode {
         self.policy.mode()

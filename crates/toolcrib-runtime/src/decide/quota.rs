@@ -77,9 +77,9 @@ pub(crate) struct Charge<'a> {
 
 /// Bytes written, and the time it took.
 #[derive(Clone, Copy, Default)]
-struct Spent {
-    bytes: u64,
-    time: Duration,
+pub(crate) struct Spent {
+    pub(crate) bytes: u64,
+    pub(crate) time: Duration,
 }
 
 impl Spent {
@@ -124,6 +124,32 @@ impl Quota {
         let (session, tool) = (session.to_owned(), tool.clone());
         reserved.insert(call.to_owned(), Reservation { session, tool, bytes: planned });
         None
+    }
+
+    /// Returns the limits, and what a session has used of them: by all tools, and by each. What calls under way are going
+    /// to write is among it, as it is when the next call is decided.
+    pub(crate) fn used_by_session(
+        &self,
+        session: &str,
+        tasks: &[TaskSpent],
+    ) -> (QuotaLimits, Spent, Vec<(ToolName, Spent)>) {
+        if self.limits.is_unlimited() {
+            return (self.limits, Spent::default(), Vec::new());
+        }
+        let reserved = self.reserved();
+        let spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tools: Vec<ToolName> =
+            spent.get(session).into_iter().flatten().map(|it| it.0.clone()).collect();
+        drop(spent);
+        tools.extend(tasks.iter().filter(|it| it.session == session).map(|it| it.tool.clone()));
+        tools.sort_unstable();
+        tools.dedup();
+        let used = |tool: &ToolName| {
+            let charge = Charge { call: "", session, tool, planned: 0 };
+            self.used(charge, &reserved, tasks)
+        };
+        let all = used(&ToolName::default()).1;
+        (self.limits, all, tools.into_iter().map(|tool| (tool.clone(), used(&tool).0)).collect())
     }
 
     /// Gives back what a call reserved, because it does not run.

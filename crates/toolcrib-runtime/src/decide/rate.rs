@@ -43,6 +43,18 @@ impl RateLimit {
         self.windows.lock().unwrap_or_else(PoisonError::into_inner).times.len()
     }
 
+    /// Returns how many calls a minute a session may make with one tool, and how many each tool has had in the last one.
+    pub(crate) fn used(&self, session: &str, now: Duration) -> Option<(u32, Vec<(ToolName, u32)>)> {
+        let most = self.most?;
+        let windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
+        let mine = windows.times.iter().filter(|((it, _), _)| it == session);
+        let counts = mine.map(|((_, tool), times)| {
+            let recent = times.iter().filter(|time| !is_past(**time, now)).count();
+            (tool.clone(), recent as u32)
+        });
+        Some((most, counts.collect()))
+    }
+
     /// Counts a call. Returns a refusal instead if there were too many; refused calls do not count.
     pub(crate) fn count(&self, session: &str, tool: &ToolName, now: Duration) -> Option<Decision> {
         let most = self.most?;

@@ -45,6 +45,12 @@ impl Taint {
         self.tainted.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
+    /// Whether a session is marked and that counts. To ask is no use of the session.
+    pub(crate) fn counts_for(&self, session: &str) -> bool {
+        let tainted = self.tainted.lock().unwrap_or_else(PoisonError::into_inner);
+        self.policy != TaintPolicy::Ignore && tainted.get(session).copied().unwrap_or_default()
+    }
+
     pub(crate) fn is_marked(&self, session: &str, now: Duration) -> bool {
         if self.policy == TaintPolicy::Ignore {
             return false;

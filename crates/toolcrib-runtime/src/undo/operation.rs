@@ -68,17 +68,15 @@ impl Undo<'_> {
         scope: UndoScope,
     ) -> Result<Vec<Restored>, ToolError> {
         let (changes, undone) = self.log.history().map_err(|err| unreadable(&err))?;
-        if let Some(by) = undone.iter().find(|undone| undone.call == *wanted).map(|it| &it.by) {
-            let message = format!("call `{wanted}` was undone already, by `{by}`");
-            return Err(ToolError::new(ErrorKind::Changed, message)
-                .hint(format!("`toolcrib undo {by}` redoes the call")));
+        if let Some(undone) = undone.iter().find(|undone| undone.call == *wanted) {
+            return Err(undone_already(undone));
         }
         let mine = changes.iter().filter(|change| change.call == *wanted);
         let mut roots: Vec<String> = mine.map(|change| change.root.clone()).collect();
         roots.sort_unstable();
         roots.dedup();
         if roots.is_empty() {
-            return Err(self.not_undoable(wanted));
+            return Err(not_undoable(self.areas, wanted));
         }
         let area = self.areas.open(&roots, &undo.id, &undo.tool)?;
         let restored = restore_call(&changes, wanted, scope, &*area, self.log);
@@ -115,21 +113,6 @@ impl Undo<'_> {
             return err;
         }
         err.hint(format!("part of it was undone; `toolcrib undo {id}` takes that back"))
-    }
-
-    fn not_undoable(&self, wanted: &CallId) -> ToolError {
-        let (message, hint) = if self.areas.is_recorded(wanted) {
-            (
-                format!(
-                    "call `{wanted}` cannot be undone: Toolcrib has no copies of the files that the call changed"
-                ),
-                format!("`toolcrib audit show {wanted}` says what it did"),
-            )
-        } else {
-            let hint = "`toolcrib undo` lists the calls that can be undone".to_owned();
-            (format!("call `{wanted}` is not known"), hint)
-        };
-        ToolError::new(ErrorKind::NotFound, message).hint(hint)
     }
 
     /// Records an operation of a person from asked to ended.
@@ -176,11 +159,34 @@ impl Undo<'_> {
     }
 }
 
+/// Explains that a call was undone before.
+pub(super) fn undone_already(undone: &UndoneCall) -> ToolError {
+    let UndoneCall { call, by } = undone;
+    ToolError::new(ErrorKind::Changed, format!("call `{call}` was undone already, by `{by}`"))
+        .hint(format!("`toolcrib undo {by}` redoes the call"))
+}
+
+/// Explains why a call without changes in the journal cannot be undone.
+pub(super) fn not_undoable(areas: &dyn RestoreAreas, wanted: &CallId) -> ToolError {
+    let (message, hint) = if areas.is_recorded(wanted) {
+        (
+            format!(
+                "call `{wanted}` cannot be undone: Toolcrib has no copies of the files that the call changed"
+            ),
+            format!("`toolcrib audit show {wanted}` says what it did"),
+        )
+    } else {
+        let hint = "`toolcrib undo` lists the calls that can be undone".to_owned();
+        (format!("call `{wanted}` is not known"), hint)
+    };
+    ToolError::new(ErrorKind::NotFound, message).hint(hint)
+}
+
 /// Returns what was restored as data for programs and for the record.
 pub fn as_json(restored: &[Restored]) -> Value {
     restored.iter().map(|one| json!({"path": one.path, "action": one.action.as_str()})).collect()
 }
 
-fn unreadable(err: &std::io::Error) -> ToolError {
+pub(super) fn unreadable(err: &std::io::Error) -> ToolError {
     ToolError::new(ErrorKind::Io, format!("the journal of changes cannot be read: {err}"))
 }

@@ -128,53 +128,93 @@ fn plan(
 ) -> Result<Vec<PathPlan>, ToolError> {
     let mut planned = Vec::new();
     for net in net_changes(mine) {
+        let now = current(&net, restore)?;
         // The whole path: the person may be in another workspace.
-        let path = net.change.place();
-        let now = restore.current(&net.change).map_err(|err| unreachable_now(&path, err))?;
-        let action = if is_same(now.as_ref(), net.change.before.as_ref()) {
-            UndoAction::Unchanged
-        } else if let (Some(doubt), UndoScope::Unchanged) = (net.doubt, scope) {
-            let message = format!(
-                "`{path}` may have changes that call `{call}` did not make, so nothing was undone: {}",
-                doubt.words()
-            );
-            return Err(ToolError::new(ErrorKind::Changed, message)
-                .hint("check the file first; --force undoes the call anyway")
-                .at(path));
-        } else if !is_same(now.as_ref(), net.after.as_ref()) && scope == UndoScope::Unchanged {
-            let message =
-                format!("`{path}` was changed after call `{call}`, so nothing was undone");
-            return Err(ToolError::new(ErrorKind::Changed, message)
-                .hint("check the file first; --force undoes the call anyway")
-                .at(path));
-        } else if net.change.before.is_some() {
-            UndoAction::Restored
-        } else {
-            UndoAction::Removed
-        };
-        let content = match (&net.change.before, action) {
-            (Some(image), UndoAction::Restored) => {
-                Some(log.content(&image.sha256).map_err(|reason| {
-                    let message = format!("the undo copy of `{path}` is gone: {reason}");
-                    ToolError::new(ErrorKind::Unavailable, message).at(path.as_str())
-                })?)
-            }
-            _ => None,
-        };
+        let action = action_on(&net, now.as_ref(), scope)
+            .map_err(|obstacle| obstacle.error(net.change.place(), call))?;
+        let content = content_for(&net, action, log)?;
         planned.push(PathPlan { net, action, content });
     }
     Ok(planned)
 }
 
+/// Returns the file that is at a path now.
+pub(super) fn current(net: &NetChange, restore: &dyn Restore) -> Result<Option<Image>, ToolError> {
+    restore.current(&net.change).map_err(|err| unreachable_now(&net.change.place(), err))
+}
+
+/// Why undo leaves a path, unless it is forced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Obstacle {
+    /// It is uncertain that the call made the change.
+    Doubted(Doubt),
+    /// The file was changed after the call.
+    ChangedSince,
+}
+
+impl Obstacle {
+    fn error(self, path: String, call: &CallId) -> ToolError {
+        let message = match self {
+            Self::Doubted(doubt) => format!(
+                "`{path}` may have changes that call `{call}` did not make, so nothing was undone: {}",
+                doubt.words()
+            ),
+            Self::ChangedSince => {
+                format!("`{path}` was changed after call `{call}`, so nothing was undone")
+            }
+        };
+        ToolError::new(ErrorKind::Changed, message)
+            .hint("check the file first; --force undoes the call anyway")
+            .at(path)
+    }
+}
+
+/// Returns what undo does to a path that holds `now`, or why it does nothing at all.
+pub(super) fn action_on(
+    net: &NetChange,
+    now: Option<&Image>,
+    scope: UndoScope,
+) -> Result<UndoAction, Obstacle> {
+    if is_same(now, net.change.before.as_ref()) {
+        return Ok(UndoAction::Unchanged);
+    }
+    if scope == UndoScope::Unchanged {
+        if let Some(doubt) = net.doubt {
+            return Err(Obstacle::Doubted(doubt));
+        }
+        if !is_same(now, net.after.as_ref()) {
+            return Err(Obstacle::ChangedSince);
+        }
+    }
+    let had_file = net.change.before.is_some();
+    Ok(if had_file { UndoAction::Restored } else { UndoAction::Removed })
+}
+
+/// Returns what a path held before, if undo has to write it.
+pub(super) fn content_for(
+    net: &NetChange,
+    action: UndoAction,
+    log: &dyn UndoLog,
+) -> Result<Option<Vec<u8>>, ToolError> {
+    let (Some(image), UndoAction::Restored) = (&net.change.before, action) else { return Ok(None) };
+    let path = net.change.place();
+    let content = log.content(&image.sha256).map_err(|reason| {
+        let message = format!("the undo copy of `{path}` is gone: {reason}");
+        ToolError::new(ErrorKind::Unavailable, message).at(path.as_str())
+    })?;
+    Ok(Some(content))
+}
+
 /// The net change of a call to one path: from before its first change to after its last.
-struct NetChange {
+pub(super) struct NetChange {
     /// The first change.
-    change: Change,
+    pub(super) change: Change,
     after: Option<Image>,
     doubt: Option<Doubt>,
 }
 
-fn net_changes(changes: &[&Change]) -> Vec<NetChange> {
+/// Returns the net change to each path, in the order of the first changes.
+pub(super) fn net_changes(changes: &[&Change]) -> Vec<NetChange> {
     let mut net: Vec<NetChange> = Vec::new();
     for change in changes.iter().filter(|change| !change.kind.is_of_directory()) {
         let same = net.iter_mut().find(|known| {

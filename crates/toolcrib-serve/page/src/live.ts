@@ -15,8 +15,22 @@ export interface RecordEvent {
   role: string | null;
   decision: string | null;
   rule: string | null;
+  door: string | null;
+  client: string | null;
+  effect: string | null;
+  /** The beginning of the arguments. */
+  args: string | null;
+  /** The person who answered. */
+  by: string | null;
+  /** Whether it names files that are about to change, or that have changed. */
+  names_files: boolean;
   status: string | null;
+  /** The outcome of a call that ended. */
+  outcome: string | null;
   error: string | null;
+  message: string | null;
+  /** How its command ended. */
+  end: unknown;
   elapsed_ms: number | null;
   detail: unknown;
 }

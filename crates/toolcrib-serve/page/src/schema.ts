@@ -428,6 +428,26 @@ export type paths = {
         patch?: never;
         trace?: never;
     };
+    "/api/proposals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists the proposals that are kept, answered or not, the newest first. An agent sees its own.
+         * @description For tokens with the role `agent` or `approver` or `admin`.
+         */
+        get: operations["list_all_proposals"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/rules": {
         parameters: {
             query?: never;
@@ -492,6 +512,46 @@ export type paths = {
         patch?: never;
         trace?: never;
     };
+    "/api/servers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists the mounted MCP servers, with what waits of them.
+         * @description For tokens with the role `approver` or `admin`.
+         */
+        get: operations["list_servers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/servers/{name}/accept": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Accepts the new and changed tools of an MCP server, or a server of an imported file.
+         * @description For tokens with the role `approver` or `admin`.
+         */
+        post: operations["accept_server"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/rules/replay": {
         parameters: {
             query?: never;
@@ -544,6 +604,46 @@ export type paths = {
          * @description For tokens with the role `approver` or `admin`.
          */
         get: operations["list_sessions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{session}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Shows the calls of one session, newest first.
+         * @description For tokens with the role `approver` or `admin`.
+         */
+        get: operations["show_session"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{session}/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists the calls of a session that changed files, newest first, with what it would do to undo them.
+         * @description For tokens with the role `approver` or `admin`.
+         */
+        get: operations["preview_undo_of_session"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1411,7 +1511,11 @@ export type paths = {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /**
+         * Says what it would do to undo a call. Nothing is changed.
+         * @description For tokens with the role `approver` or `admin`.
+         */
+        get: operations["preview_undo"];
         put?: never;
         /**
          * Undoes all that a call changed.
@@ -1488,6 +1592,8 @@ export interface operations {
     list_approvals: {
         parameters: {
             query?: {
+                /** @description Only those that were asked, answered or over at this time or later. */
+                since?: string;
                 /** @description Those that are pending, unless all are asked for. */
                 status?: "pending" | "all";
             };
@@ -1767,7 +1873,10 @@ export interface operations {
     };
     show_approval: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Whether differences have all their lines. Otherwise the first lines of each are shown, and the others are counted. */
+                whole?: boolean;
+            };
             header?: never;
             path: {
                 /** @example 01M7QBNQWKC3RK3Y3ZRCP47KXZ */
@@ -2039,8 +2148,19 @@ export interface operations {
                             /** @description The workspace in which the call would run. */
                             workspace: string;
                         };
+                        /** @description The files and folders that an answer is bound to: if one of them changes, the call does not run. */
+                        bound_to: {
+                            /** @description How many more there are. */
+                            more: number;
+                            /** @description The first of them. */
+                            paths: string[];
+                        };
                         /** @description What changed in the workspace since the question, if it is not answered yet. */
                         changed: string[];
+                        /** @description The command that the call would run, as it is written. */
+                        command: string | null;
+                        /** @description The directory in which the command would start, as it is written. Without one, it is the workspace. */
+                        directory: string | null;
                         /** @description What the call would change in files, if it is not answered yet. */
                         edits: {
                             /** @description The difference, if there is one. */
@@ -2069,7 +2189,16 @@ export interface operations {
                             /** @description The file, as the question names it. */
                             place: string;
                         }[];
+                        /** @description Whether the call belongs to another workspace than the server's, so that it cannot be approved here. */
+                        elsewhere: boolean;
                         ok: boolean;
+                        /** @description Whether the one who asks this asked for the call, and so cannot answer. */
+                        own: boolean;
+                        /**
+                         * Format: uint8
+                         * @description The tier of the tool.
+                         */
+                        tier: number | null;
                     };
                 };
             };
@@ -2121,14 +2250,23 @@ export interface operations {
             query?: {
                 /** @description Who asked or answered. */
                 actor?: string;
+                /** @description Only calls that began before this line of the record. The `seq` of the last call of a page leads to the next one. */
+                before?: number;
                 /** @description A call, by its id or the beginning of it. */
                 call?: string;
+                /** @description Only calls that changed files. */
+                changed?: boolean;
+                /** @description What was decided. `ask` is a call about which a person was asked, whatever they said. */
+                decision?: "allow" | "ask" | "deny";
+                door?: "terminal" | "http" | "mcp" | "plugin";
                 /**
                  * @description The most calls to return.
                  * @example 1
                  */
                 limit?: number;
                 outcome?: "ok" | "command_failed" | "error" | "refused" | "unknown" | "open";
+                /** @description The session, which is the conversation if the caller named one. */
+                session?: string;
                 since?: string;
                 /** @description A text in the arguments, the reply or the message. */
                 text?: string;
@@ -2155,6 +2293,8 @@ export interface operations {
                         calls: {
                             /** @description The beginning of the arguments. */
                             args: string | null;
+                            /** @description Whether a person was asked about it. */
+                            asked_person: boolean;
                             at: string;
                             /** @description The person who answered. */
                             by: string | null;
@@ -2162,6 +2302,8 @@ export interface operations {
                             client: string | null;
                             decision: string | null;
                             door: string | null;
+                            /** @description What its tool does: `none`, `compute`, `read` or `write`. */
+                            effect: string | null;
                             /** Format: double */
                             elapsed_ms: number | null;
                             /** @description How its command ended. */
@@ -2180,7 +2322,11 @@ export interface operations {
                             principal: string | null;
                             role: string | null;
                             rule: string | null;
+                            /** @description The number of its first line. */
+                            seq: number;
                             session: string | null;
+                            /** @description Whether its tool was started. */
+                            started: boolean;
                             tool: string;
                             /** @description The resources that work used. */
                             used: {
@@ -2230,6 +2376,8 @@ export interface operations {
                         call: {
                             /** @description The beginning of the arguments. */
                             args: string | null;
+                            /** @description Whether a person was asked about it. */
+                            asked_person: boolean;
                             at: string;
                             /** @description The person who answered. */
                             by: string | null;
@@ -2320,6 +2468,8 @@ export interface operations {
                             /** @description The directory in which its command started. */
                             directory: string | null;
                             door: string | null;
+                            /** @description What its tool does: `none`, `compute`, `read` or `write`. */
+                            effect: string | null;
                             /** Format: double */
                             elapsed_ms: number | null;
                             /** @description How its command ended. */
@@ -2343,6 +2493,8 @@ export interface operations {
                                 error: string | null;
                                 event: string;
                                 rule: string | null;
+                                /** @description The number of its line. */
+                                seq: number;
                                 status: string | null;
                                 /** @description The sandbox and the limits of its command. */
                                 terms: string | null;
@@ -2386,7 +2538,11 @@ export interface operations {
                             result: string | null;
                             role: string | null;
                             rule: string | null;
+                            /** @description The number of its first line. */
+                            seq: number;
                             session: string | null;
+                            /** @description Whether its tool was started. */
+                            started: boolean;
                             /** @description The call that undid it. */
                             taken_back_by: string | null;
                             /** @description How the task ended that the call started. */
@@ -2469,11 +2625,20 @@ export interface operations {
             query?: {
                 /** @description Who asked or answered. */
                 actor?: string;
+                /** @description Only calls that began before this line of the record. The `seq` of the last call of a page leads to the next one. */
+                before?: number;
                 /** @description A call, by its id or the beginning of it. */
                 call?: string;
+                /** @description Only calls that changed files. */
+                changed?: boolean;
+                /** @description What was decided. `ask` is a call about which a person was asked, whatever they said. */
+                decision?: "allow" | "ask" | "deny";
+                door?: "terminal" | "http" | "mcp" | "plugin";
                 /** @description The most calls to return. */
                 limit?: number;
                 outcome?: "ok" | "command_failed" | "error" | "refused" | "unknown" | "open";
+                /** @description The session, which is the conversation if the caller named one. */
+                session?: string;
                 since?: string;
                 /** @description A text in the arguments, the reply or the message. */
                 text?: string;
@@ -2503,11 +2668,20 @@ export interface operations {
             query?: {
                 /** @description Who asked or answered. */
                 actor?: string;
+                /** @description Only calls that began before this line of the record. The `seq` of the last call of a page leads to the next one. */
+                before?: number;
                 /** @description A call, by its id or the beginning of it. */
                 call?: string;
+                /** @description Only calls that changed files. */
+                changed?: boolean;
+                /** @description What was decided. `ask` is a call about which a person was asked, whatever they said. */
+                decision?: "allow" | "ask" | "deny";
+                door?: "terminal" | "http" | "mcp" | "plugin";
                 /** @description The most calls to return. */
                 limit?: number;
                 outcome?: "ok" | "command_failed" | "error" | "refused" | "unknown" | "open";
+                /** @description The session, which is the conversation if the caller named one. */
+                session?: string;
                 since?: string;
                 /** @description A text in the arguments, the reply or the message. */
                 text?: string;
@@ -3177,6 +3351,69 @@ export interface operations {
             };
         };
     };
+    list_all_proposals: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The most proposals to return.
+                 * @example 2
+                 */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        count: number;
+                        ok: boolean;
+                        proposals: {
+                            /** @description The answer, if there is one. */
+                            answer?: {
+                                at: string;
+                                /** @description Who answered. Nobody, if its time was over. */
+                                by: string | null;
+                                /** @description The reason that was given. */
+                                reason: string;
+                            } | null;
+                            /** @description Who proposed it. */
+                            by: string;
+                            createdAt: string;
+                            /** @description What the examples did that the module declares. */
+                            examples: {
+                                about: string;
+                                /**
+                                 * Format: double
+                                 * @description How long it took, in milliseconds.
+                                 */
+                                elapsedMs?: number | null;
+                                /** @description What went wrong. */
+                                message?: string | null;
+                                ok: boolean;
+                            }[];
+                            expiresAt: string;
+                            /** @description The hash of code and declaration, which an approval is bound to. */
+                            hash: string;
+                            id: string;
+                            /** @description Why. */
+                            reasoning: string;
+                            /** @description `pending`, `approved`, `rejected` or `expired`. */
+                            status: string;
+                            toolName: string;
+                        }[];
+                    };
+                };
+            };
+        };
+    };
     list_rules: {
         parameters: {
             query?: never;
@@ -3377,6 +3614,98 @@ export interface operations {
             };
         };
     };
+    list_servers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        count: number;
+                        ok: boolean;
+                        servers: {
+                            /** @description The command or the address, as the settings have it. */
+                            command: string;
+                            /** @description What a file of `mcp.import` says about the server, if nobody has accepted that yet. */
+                            import?: {
+                                file: string;
+                                /** @description What the file says about it. */
+                                written: string;
+                            } | null;
+                            /** @description Whether its tools are known. A server that was never reached is not mounted. */
+                            mounted: boolean;
+                            name: string;
+                            /** @description Why it could not be started or reached last, if it could not. */
+                            problem?: string | null;
+                            /**
+                             * Format: uint8
+                             * @description The tier of its tools.
+                             */
+                            tier: number | null;
+                            /** @description The tools on offer, by their names on the wire. */
+                            tools: string[];
+                            /** @description The tools that are new or have changed. They are not on offer until somebody accepts them. */
+                            waiting: {
+                                /** @description What differs from the definition that was accepted, as lines. */
+                                difference: string;
+                                /** @description The hash of its definition. */
+                                hash: string;
+                                name: string;
+                                /** @description Whether no definition of it was accepted before. */
+                                new: boolean;
+                            }[];
+                            /** @description The hash of all that waits, which an acceptance is bound to. */
+                            waiting_hash?: string | null;
+                        }[];
+                    };
+                };
+            };
+        };
+    };
+    accept_server: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example notes */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description The `waiting_hash` of what was shown. Nothing else is accepted. */
+                    hash: string;
+                };
+            };
+        };
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The names of the tools, or the server's own if it was one of an imported file. */
+                        accepted: string[];
+                        ok: boolean;
+                        server: string;
+                    };
+                };
+            };
+        };
+    };
     replay_rules: {
         parameters: {
             query?: never;
@@ -3532,6 +3861,333 @@ export interface operations {
                             session: string;
                         }[];
                         /** @description Whether there are more calls than were looked at, so that sessions can be missing. */
+                        truncated: boolean;
+                    };
+                };
+            };
+        };
+    };
+    show_session: {
+        parameters: {
+            query?: {
+                /** @description Only calls that began before this line of the record. */
+                before?: number;
+                /** @description The most calls to return. */
+                limit?: number;
+                /** @description Whose session it is. Two principals can give their sessions the same name. */
+                principal?: string;
+                /** @description Calls since this time. Without it, those of the last 24 hours. */
+                since?: string;
+            };
+            header?: never;
+            path: {
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The time of the server. */
+                        at: string;
+                        /** @description The limits of its principal. There is none for calls at a terminal, which no server counts. */
+                        budget: {
+                            /** @description Bytes that may be written. */
+                            bytes: {
+                                limit: number;
+                                used: number;
+                            } | null;
+                            /** @description Calls a minute with one tool. */
+                            calls_per_minute: number | null;
+                            /** @description Seconds that calls may run, together. */
+                            seconds: {
+                                limit: number;
+                                used: number;
+                            } | null;
+                            /** @description Whether calls that would be allowed are asked about, because a command could reach the network. */
+                            tainted: boolean;
+                            /** @description Bytes that may be written with one tool. */
+                            tool_bytes: number | null;
+                            /** @description Seconds that calls of one tool may run, together. */
+                            tool_seconds: number | null;
+                            tools: {
+                                bytes: number;
+                                /** @description Calls in the last minute. */
+                                calls: number;
+                                seconds: number;
+                                tool: string;
+                            }[];
+                        } | null;
+                        calls: {
+                            /** @description The beginning of the arguments. */
+                            args: string | null;
+                            /** @description Whether a person was asked about it. */
+                            asked_person: boolean;
+                            at: string;
+                            /** @description The person who answered. */
+                            by: string | null;
+                            call: string;
+                            client: string | null;
+                            decision: string | null;
+                            door: string | null;
+                            /** @description What its tool does: `none`, `compute`, `read` or `write`. */
+                            effect: string | null;
+                            /** Format: double */
+                            elapsed_ms: number | null;
+                            /** @description How its command ended. */
+                            end: ({
+                                /** Format: int32 */
+                                exited: number;
+                            } | {
+                                /** Format: int32 */
+                                signalled: number;
+                            } | "timed_out" | "limited" | "killed") | null;
+                            /** @description The kind of the error. */
+                            error: string | null;
+                            /** @description What kind of work a call is. */
+                            lane: ("read" | "edit" | "command") | "other";
+                            message: string | null;
+                            /** @description `ok`, `command_failed`, `error`, `refused`, `unknown` or `open`. */
+                            outcome: string;
+                            principal: string | null;
+                            role: string | null;
+                            rule: string | null;
+                            /** @description The number of its first line. */
+                            seq: number;
+                            session: string | null;
+                            /** @description Whether its tool was started. */
+                            started: boolean;
+                            tool: string;
+                            /** @description The resources that work used. */
+                            used: {
+                                /** @description Processor time, in microseconds. */
+                                cpu_us: number;
+                                /** @description The most memory at one time, in bytes. */
+                                peak_memory: number;
+                                /** @description How many processes were started. */
+                                processes: number;
+                                /** @description Bytes that system calls read, also from a cache or a pipe. */
+                                read_bytes: number;
+                                /** @description The limit that a command ran into, if it ran into one. */
+                                struck?: ("memory" | "processes" | "cpu" | "file_size" | "growth" | "files" | "open_files" | "output" | "network") | null;
+                                /** @description Bytes that system calls wrote. */
+                                written_bytes: number;
+                            } | null;
+                            user: number | null;
+                            version: string | null;
+                            /** @description When a person was asked, and when they answered. */
+                            waits: {
+                                by: string | null;
+                                from: string;
+                                /** @description When it was answered. Without an answer, the call waits or nobody answered in time. */
+                                to: string | null;
+                            }[];
+                        }[];
+                        ok: boolean;
+                        /** @description The session, as far as its calls are in `calls`. */
+                        session: {
+                            calls: number;
+                            client: string | null;
+                            door: string | null;
+                            failed: number;
+                            /** @description When its first call in this span was made. */
+                            first: string;
+                            /** @description When its last call was made. */
+                            last: string;
+                            /** @description How many of its calls have not ended. */
+                            open: number;
+                            principal: string | null;
+                            refused: number;
+                            role: string | null;
+                            session: string;
+                        };
+                        /** @description Whether there are older calls since that time. */
+                        truncated: boolean;
+                    };
+                };
+            };
+        };
+    };
+    preview_undo_of_session: {
+        parameters: {
+            query?: {
+                /** @description Only calls that began before this line of the record. */
+                before?: number;
+                /** @description The most calls to return. */
+                limit?: number;
+                /** @description Whose session it is. Two principals can give their sessions the same name. */
+                principal?: string;
+                /** @description Calls since this time. Without it, those of the last 24 hours. */
+                since?: string;
+            };
+            header?: never;
+            path: {
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        changes: {
+                            /** @description What it would do to undo this call alone. */
+                            alone: {
+                                /** @description The call. */
+                                call: string;
+                                /** @description What would be done to each path. */
+                                files: {
+                                    /** @description What would be done to it. A directory that the call made is removed only if it is empty. */
+                                    action: ("restored" | "removed" | "unchanged" | "kept") | null;
+                                    /** @description What the call did to it. */
+                                    kind: "created" | "replaced" | "removed" | "made_directory" | "removed_directory";
+                                    /** @description The path below its root. */
+                                    path: string;
+                                    /** @description Why nothing of the call would be undone. */
+                                    reason: string | null;
+                                    /** @description The absolute path of the root. */
+                                    root: string;
+                                }[];
+                                /** @description What to do about that. */
+                                hint: string | null;
+                                /** @description What its command changed beside that. There is no copy of it, so undo leaves it. */
+                                left: string[];
+                                /** @description Whether the call can be undone now. */
+                                possible: boolean;
+                                /** @description Why it cannot. */
+                                reason: string | null;
+                            };
+                            /** @description When it changed the first file. */
+                            at: string;
+                            /** @description The id of the call. */
+                            call: string;
+                            /** @description What it changed. */
+                            changes: {
+                                /** @description The file after the change; nothing if there is none. */
+                                after: {
+                                    /** @description The file's own extended attributes and its access control list, in hexadecimal. */
+                                    attributes?: {
+                                        [key: string]: string;
+                                    };
+                                    /** @description The owner's group id. */
+                                    gid: number;
+                                    /** @description Whether the file is a symbolic link. */
+                                    is_link?: boolean;
+                                    /** @description The permission bits. */
+                                    mode: number;
+                                    /** @description SHA-256 of the content, or of a link's target. */
+                                    sha256: string;
+                                    /** @description The size in bytes. */
+                                    size: number;
+                                    /** @description The owner's user id. */
+                                    uid: number;
+                                } | null;
+                                /** @description The time of the change, as RFC 3339. */
+                                at: string;
+                                /** @description The file before the change; nothing if there was none. */
+                                before: {
+                                    /** @description The file's own extended attributes and its access control list, in hexadecimal. */
+                                    attributes?: {
+                                        [key: string]: string;
+                                    };
+                                    /** @description The owner's group id. */
+                                    gid: number;
+                                    /** @description Whether the file is a symbolic link. */
+                                    is_link?: boolean;
+                                    /** @description The permission bits. */
+                                    mode: number;
+                                    /** @description SHA-256 of the content, or of a link's target. */
+                                    sha256: string;
+                                    /** @description The size in bytes. */
+                                    size: number;
+                                    /** @description The owner's user id. */
+                                    uid: number;
+                                } | null;
+                                /** @description The call that made the change. */
+                                call: string;
+                                /** @description Why it is uncertain that the call made this change, if it is. */
+                                doubt?: ("others" | "lost" | "unseen" | "named") | null;
+                                /** @description The kind of change. */
+                                kind: "created" | "replaced" | "removed" | "made_directory" | "removed_directory";
+                                /** @description The identity of the directory, if the change made one. */
+                                made?: {
+                                    /**
+                                     * Format: int64
+                                     * @description When the file was made, in nanoseconds since 1970; 0 if the file system does not know.
+                                     * @default 0
+                                     */
+                                    born: number;
+                                    /** @description The device that the file is on. */
+                                    device: number;
+                                    /** @description The inode number, which another file may get when this one is gone. */
+                                    inode: number;
+                                } | null;
+                                /** @description The path below the root, with no link in it, each name spelt by [`crate::escape::name`]. */
+                                path: string;
+                                /** @description The absolute path of the root, each name spelt by [`crate::escape::name`]. */
+                                root: string;
+                                /** @description The identity of the root's directory, whatever has its path by now. */
+                                root_id: {
+                                    /**
+                                     * Format: int64
+                                     * @description When the file was made, in nanoseconds since 1970; 0 if the file system does not know.
+                                     * @default 0
+                                     */
+                                    born: number;
+                                    /** @description The device that the file is on. */
+                                    device: number;
+                                    /** @description The inode number, which another file may get when this one is gone. */
+                                    inode: number;
+                                };
+                                /** @description The tool, as `catalogue/name`. */
+                                tool: string;
+                            }[];
+                            /** @description The command that it ran, if that was asked for. */
+                            command?: string | null;
+                            /** @description What it would do to undo this call after all newer ones of the list that can be undone. */
+                            in_order: {
+                                /** @description The call. */
+                                call: string;
+                                /** @description What would be done to each path. */
+                                files: {
+                                    /** @description What would be done to it. A directory that the call made is removed only if it is empty. */
+                                    action: ("restored" | "removed" | "unchanged" | "kept") | null;
+                                    /** @description What the call did to it. */
+                                    kind: "created" | "replaced" | "removed" | "made_directory" | "removed_directory";
+                                    /** @description The path below its root. */
+                                    path: string;
+                                    /** @description Why nothing of the call would be undone. */
+                                    reason: string | null;
+                                    /** @description The absolute path of the root. */
+                                    root: string;
+                                }[];
+                                /** @description What to do about that. */
+                                hint: string | null;
+                                /** @description What its command changed beside that. There is no copy of it, so undo leaves it. */
+                                left: string[];
+                                /** @description Whether the call can be undone now. */
+                                possible: boolean;
+                                /** @description Why it cannot. */
+                                reason: string | null;
+                            };
+                            /** @description The tool. */
+                            tool: string;
+                            /** @description Whether it was undone. */
+                            undone: boolean;
+                        }[];
+                        ok: boolean;
+                        /** @description Whether there are more than are shown. */
                         truncated: boolean;
                     };
                 };
@@ -5081,6 +5737,11 @@ export interface operations {
                             /** @description What the examples did that the module declares. */
                             examples: {
                                 about: string;
+                                /**
+                                 * Format: double
+                                 * @description How long it took, in milliseconds.
+                                 */
+                                elapsedMs?: number | null;
                                 /** @description What went wrong. */
                                 message?: string | null;
                                 ok: boolean;
@@ -5145,7 +5806,21 @@ export interface operations {
                         description: string;
                         /** @description What differs from the code of that version. */
                         difference?: string | null;
+                        /** @description What the examples of that version did when it was proposed. */
+                        examplesBefore: {
+                            about: string;
+                            /**
+                             * Format: double
+                             * @description How long it took, in milliseconds.
+                             */
+                            elapsedMs?: number | null;
+                            /** @description What went wrong. */
+                            message?: string | null;
+                            ok: boolean;
+                        }[];
                         ok: boolean;
+                        /** @description Whether the one who asks this proposed the tool, and so cannot answer. */
+                        own: boolean;
                         /** @description The JSON Schema of the arguments. */
                         parameters: unknown;
                         /** @description What it asks for and the active version does not, and the other way round: `added` and `removed`. */
@@ -5160,6 +5835,11 @@ export interface operations {
                             /** @description What the examples did that the module declares. */
                             examples: {
                                 about: string;
+                                /**
+                                 * Format: double
+                                 * @description How long it took, in milliseconds.
+                                 */
+                                elapsedMs?: number | null;
                                 /** @description What went wrong. */
                                 message?: string | null;
                                 ok: boolean;
@@ -5226,6 +5906,11 @@ export interface operations {
                             /** @description What the examples did that the module declares. */
                             examples: {
                                 about: string;
+                                /**
+                                 * Format: double
+                                 * @description How long it took, in milliseconds.
+                                 */
+                                elapsedMs?: number | null;
                                 /** @description What went wrong. */
                                 message?: string | null;
                                 ok: boolean;
@@ -6162,6 +6847,53 @@ export interface operations {
                         short_ids: string[];
                         /** @description How many there are in all. */
                         total: number;
+                    };
+                };
+            };
+        };
+    };
+    preview_undo: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                call: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The call. */
+                        call: string;
+                        /** @description What would be done to each path. */
+                        files: {
+                            /** @description What would be done to it. A directory that the call made is removed only if it is empty. */
+                            action: ("restored" | "removed" | "unchanged" | "kept") | null;
+                            /** @description What the call did to it. */
+                            kind: "created" | "replaced" | "removed" | "made_directory" | "removed_directory";
+                            /** @description The path below its root. */
+                            path: string;
+                            /** @description Why nothing of the call would be undone. */
+                            reason: string | null;
+                            /** @description The absolute path of the root. */
+                            root: string;
+                        }[];
+                        /** @description What to do about that. */
+                        hint: string | null;
+                        /** @description What its command changed beside that. There is no copy of it, so undo leaves it. */
+                        left: string[];
+                        ok: boolean;
+                        /** @description Whether the call can be undone now. */
+                        possible: boolean;
+                        /** @description Why it cannot. */
+                        reason: string | null;
                     };
                 };
             };

@@ -9,10 +9,11 @@ use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
+use toolcrib_core::Door;
 use toolcrib_core::schema::Within;
 use toolcrib_ledger::{
-    CallFilter, CallHistory, CallOutcome, CallStory, CallSummary, Problem, VerifyReport,
-    call_summary, find_calls, verify,
+    CallFilter, CallHistory, CallOutcome, CallStory, CallSummary, Problem, RecordedDecision,
+    VerifyReport, call_summary, find_calls, verify,
 };
 
 use super::access::AccessRight;
@@ -64,10 +65,37 @@ pub(super) struct AuditQuery {
     outcome: Option<OutcomeWord>,
     /// A text in the arguments, the reply or the message.
     text: Option<String>,
+    /// The session, which is the conversation if the caller named one.
+    session: Option<String>,
+    door: Option<DoorWord>,
+    /// What was decided. `ask` is a call about which a person was asked, whatever they said.
+    decision: Option<DecisionWord>,
+    /// Only calls that changed files.
+    #[serde(default)]
+    changed: bool,
     since: Option<Timestamp>,
     until: Option<Timestamp>,
+    /// Only calls that began before this line of the record. The `seq` of the last call of a page leads to the next one.
+    before: Option<u64>,
     /// The most calls to return.
     limit: Option<Within<1, 1000>>,
+}
+
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum DoorWord {
+    Terminal,
+    Http,
+    Mcp,
+    Plugin,
+}
+
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum DecisionWord {
+    Allow,
+    Ask,
+    Deny,
 }
 
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
@@ -137,6 +165,32 @@ impl AuditQuery {
             outcome: self.outcome.map(OutcomeWord::outcome),
             text: self.text,
             call,
+            session: self.session,
+            door: self.door.map(DoorWord::door),
+            decision: self.decision.map(DecisionWord::decision),
+            changed_files: self.changed,
+            before: self.before,
+        }
+    }
+}
+
+impl DoorWord {
+    fn door(self) -> Door {
+        match self {
+            Self::Terminal => Door::Terminal,
+            Self::Http => Door::Http,
+            Self::Mcp => Door::Mcp,
+            Self::Plugin => Door::Plugin,
+        }
+    }
+}
+
+impl DecisionWord {
+    fn decision(self) -> RecordedDecision {
+        match self {
+            Self::Allow => RecordedDecision::Allow,
+            Self::Ask => RecordedDecision::Ask,
+            Self::Deny => RecordedDecision::Deny,
         }
     }
 }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolcrib_core::approval::KeptOutcome;
-use toolcrib_core::command::{End, Excerpt, Lines, Stream};
+use toolcrib_core::command::{End, Excerpt, Lines, Stream, TaskSpent};
 use toolcrib_core::{CallId, Caller, Change, Outcome, Principal, ToolError, ToolName};
 use toolcrib_runtime::Preview;
 use toolcrib_runtime::undo::{UndoAction, UndoScope};
@@ -14,6 +14,7 @@ use toolcrib_runtime::undo::{UndoAction, UndoScope};
 use super::client_snippet::ClientSnippet;
 use super::full_outcome::{DifferenceLength, FileDifference, FullOutcome, PlannedEdit};
 use super::rules_replay::{RulesReplay, WantedReplay};
+use super::undo_preview::UndoPreview;
 
 /// What the binary does for the API. Everything here can block.
 pub trait Backend: Send + Sync {
@@ -34,6 +35,9 @@ pub trait Backend: Send + Sync {
 
     /// Returns the calls that changed files, newest first.
     fn changed_calls(&self, wanted: &WantedChanges) -> Result<ChangedCallList, ToolError>;
+
+    /// Returns what it would do to undo these calls of the workspace, one after the other.
+    fn preview_undo(&self, calls: &[String]) -> Result<Vec<UndoPreview>, ToolError>;
 
     /// Undoes a call, as a call of `caller`.
     fn undo(
@@ -60,6 +64,9 @@ pub trait Backend: Send + Sync {
 
     /// Returns the commands of this workspace whose output is saved, newest first.
     fn tasks(&self) -> Vec<TaskSummary>;
+
+    /// Returns what background tasks took of the quotas.
+    fn spent_by_tasks(&self) -> Vec<TaskSpent>;
 
     /// Kills a command that runs in this process, and everything that it started. Returns whether it still ran.
     fn kill_task(&self, id: &str) -> Result<bool, ToolError>;

@@ -13,8 +13,8 @@ use toolcrib_core::Caller;
 use super::access::AccessRight;
 use super::blocking::blocking;
 use super::config_source::{
-    ChangeWay, ChangedValue, ConfigChanged, ConfigError, ConfigErrorKind, EditedFile, LiveConfig,
-    SettingsReport, ToolConfig, ToolConfigChange,
+    ChangeWay, ChangedValue, ConfigChanged, ConfigError, ConfigErrorKind, EditedSettings,
+    LiveConfig, SettingsReport, ToolConfig, ToolConfigChange,
 };
 use super::context::Api;
 use super::fields::{BodyFields, QueryFields};
@@ -158,7 +158,7 @@ async fn change_settings(
         move |config: &dyn LiveConfig| config.change_settings(&change, &way, &caller.principal);
     let ConfigChanged { config, changed, needs_restart, warnings, file } =
         changed(Arc::clone(&api), made).await?;
-    let EditedFile { path, version, before, after } = file;
+    let EditedSettings { path, version, before, after } = file;
     let difference = blocking(move || api.ports.backend.text_difference(&before, &after)).await?;
     let (dry_run, file) =
         (is_trial.then_some(true), Some(ChangedSettingsFile { path, version, difference }));

@@ -134,12 +134,12 @@ pub struct ConfigChanged {
     /// What the one who changed them should know.
     pub warnings: Vec<String>,
     /// The settings file.
-    pub file: EditedFile,
+    pub file: EditedSettings,
 }
 
 /// A settings file before and after a change.
 #[derive(Clone, Debug)]
-pub struct EditedFile {
+pub struct EditedSettings {
     /// Its path.
     pub path: String,
     /// The version before the change.

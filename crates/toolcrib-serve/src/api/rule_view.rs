@@ -33,7 +33,7 @@ struct RuleMatches {
     #[serde(skip_serializing_if = "Option::is_none")]
     argv: Option<Vec<Vec<String>>>,
     /// Whether `argv` are all words of the command.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     exact: bool,
     /// A pattern for all words of a command.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,10 +65,6 @@ struct RuleMatches {
     /// Calls of these roles and through these doors.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     callers: Vec<&'static str>,
-}
-
-fn is_false(value: &bool) -> bool {
-    !value
 }
 
 impl ShownRule {

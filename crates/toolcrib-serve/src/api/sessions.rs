@@ -18,7 +18,7 @@ use super::json_reply::{JsonReply, Reply};
 use super::operation::Operation;
 
 /// How far back is looked, unless the query says.
-const USUAL_SPAN: SignedDuration = SignedDuration::from_hours(24);
+pub(super) const USUAL_SPAN: SignedDuration = SignedDuration::from_hours(24);
 
 /// How many calls are looked at, at most. Each takes some kilobytes of memory meanwhile.
 const MOST_CALLS: usize = 10_000;
@@ -55,10 +55,10 @@ struct SessionList {
 
 /// The calls of one principal in one conversation.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-struct SessionSummary {
+pub(super) struct SessionSummary {
     session: String,
-    principal: Option<String>,
-    role: Option<String>,
+    pub(super) principal: Option<String>,
+    pub(super) role: Option<String>,
     door: Option<String>,
     client: Option<String>,
     /// When its first call in this span was made.
@@ -87,7 +87,7 @@ async fn list(
 }
 
 /// Puts calls, newest first, together by session. Returns the newest session first.
-fn sessions_of(calls: &[CallHistory]) -> Vec<SessionSummary> {
+pub(super) fn sessions_of(calls: &[CallHistory]) -> Vec<SessionSummary> {
     let mut sessions: BTreeMap<(String, Option<String>), SessionSummary> = BTreeMap::new();
     for call in calls {
         let summary = call_summary(call);

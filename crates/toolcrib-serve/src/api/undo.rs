@@ -19,6 +19,8 @@ use super::fields::{BodyFields, QueryFields};
 use super::json_reply::{JsonReply, Reply};
 use super::operation::Operation;
 use super::outcome::failed;
+use super::undo_preview::UndoPreview;
+use crate::reply::ApiError;
 
 /// How many calls are listed, unless the query says.
 const USUAL_LIMIT: u64 = 20;
@@ -30,6 +32,13 @@ pub(super) fn operations() -> Vec<Operation> {
             .about(AccessRight::Inspect, "Lists the calls that changed files, newest first.")
             .query::<UndoQuery>()
             .replies::<ChangedCallsReply>(),
+        Operation::get("/api/undo/{call}", "preview_undo", preview)
+            .about(
+                AccessRight::Inspect,
+                "Says what it would do to undo a call. Nothing is changed.",
+            )
+            .replies::<UndoPreviewReply>()
+            .fails(StatusCode::NOT_FOUND, "No call with this id changed files of the workspace."),
         Operation::post("/api/undo/{call}", "undo", undo)
             .about(AccessRight::Approve, "Undoes all that a call changed.")
             .body::<UndoBody>()
@@ -67,6 +76,14 @@ struct ChangedCallsReply {
     list: ChangedCallList,
 }
 
+/// What it would do to undo a call.
+#[derive(Serialize, JsonSchema)]
+struct UndoPreviewReply {
+    ok: bool,
+    #[serde(flatten)]
+    preview: UndoPreview,
+}
+
 /// What an undo did.
 #[derive(Serialize, JsonSchema)]
 struct UndoReply {
@@ -87,6 +104,14 @@ async fn list(State(api): State<Arc<Api>>, QueryFields(query): QueryFields<UndoQ
     let list = blocking(move || backend.changed_calls(&wanted)).await?;
     let list = list.map_err(|err| failed(&err))?;
     JsonReply::redacted(&api.redactor, &ChangedCallsReply { ok: true, list })
+}
+
+async fn preview(State(api): State<Arc<Api>>, Path(call): Path<String>) -> Reply {
+    let backend = Arc::clone(&api.ports.backend);
+    let previews = blocking(move || backend.preview_undo(&[call])).await?;
+    let preview = previews.map_err(|err| failed(&err))?.into_iter().next();
+    let preview = preview.ok_or_else(ApiError::not_found)?;
+    JsonReply::redacted(&api.redactor, &UndoPreviewReply { ok: true, preview })
 }
 
 async fn undo(

@@ -104,6 +104,18 @@ pub(crate) struct CallFilterArgs {
     /// Calls with this text in arguments, reply, error, rule or paths
     #[arg(long, value_name = "WORDS")]
     pub(crate) text: Option<String>,
+    /// Calls of this session, which is the conversation if the caller named one
+    #[arg(long)]
+    pub(crate) session: Option<String>,
+    /// Calls through this door
+    #[arg(long, value_parser = ["terminal", "http", "mcp", "plugin"])]
+    pub(crate) door: Option<String>,
+    /// Calls that were decided so; `ask` takes those about which a person was asked
+    #[arg(long, value_parser = ["allow", "ask", "deny"])]
+    pub(crate) decision: Option<String>,
+    /// Calls that changed files
+    #[arg(long)]
+    pub(crate) changed: bool,
 }
 
 /// The formats of an export.

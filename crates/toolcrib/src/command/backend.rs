@@ -5,20 +5,20 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use toolcrib_core::approval::KeptOutcome;
-use toolcrib_core::command::{Excerpt, Lines, Stream, TaskStatus};
+use toolcrib_core::command::{Excerpt, Lines, Stream, TaskSpent, TaskStatus};
 use toolcrib_core::{Caller, Change, ErrorKind, Outcome, Principal, Recorder, ToolError, ToolName};
 use toolcrib_host::{OutputStore, SavedCommand};
 use toolcrib_runtime::Preview;
 use toolcrib_runtime::undo::{Restored, UndoScope};
 use toolcrib_serve::{
     Backend, ChangedCallList, ClientSnippet, DifferenceLength, FileDifference, FullOutcome,
-    PlannedEdit, RestoredFile, RulesChanged, RulesReplay, TaskState, TaskSummary, UndoReport,
-    WantedChanges, WantedReplay,
+    PlannedEdit, RestoredFile, RulesChanged, RulesReplay, TaskState, TaskSummary, UndoPreview,
+    UndoReport, WantedChanges, WantedReplay,
 };
 
 use super::difference;
 use super::doctor::DoctorFindings;
-use super::mcp;
+use super::mcp::snippets::snippets;
 use super::outcome_gathering;
 use super::rules::{self, RuleEdit, RuleEditFault, RuleEditFaultKind};
 use super::rules_replay;
@@ -70,6 +70,16 @@ impl ServerBackend {
         root.map(|root| root.path().display().to_string()).unwrap_or_default()
     }
 
+    /// Refuses to undo a call that changed something outside of the workspace.
+    fn check_here(&self, call: &str) -> Result<(), ToolError> {
+        if undo::reaches_elsewhere(&self.crib, call).map_err(|err| unreadable_journal(&err))? {
+            let message = format!("no call `{call}` changed files of the server's workspace");
+            let hint = "GET /api/undo lists the calls that did";
+            return Err(ToolError::new(ErrorKind::NotFound, message).hint(hint));
+        }
+        Ok(())
+    }
+
     fn outputs(&self) -> OutputStore {
         OutputStore::of_person(self.crib.state.folder())
     }
@@ -102,17 +112,20 @@ impl Backend for ServerBackend {
         undo::gather(&self.crib, wanted).map_err(|err| unreadable_journal(&err))
     }
 
+    fn preview_undo(&self, calls: &[String]) -> Result<Vec<UndoPreview>, ToolError> {
+        for call in calls {
+            self.check_here(call)?;
+        }
+        undo::preview(&self.crib, calls)
+    }
+
     fn undo(
         &self,
         call: &str,
         caller: Arc<Caller>,
         scope: UndoScope,
     ) -> Result<UndoReport, ToolError> {
-        if undo::reaches_elsewhere(&self.crib, call).map_err(|err| unreadable_journal(&err))? {
-            let message = format!("no call `{call}` changed files of the server's workspace");
-            let hint = "GET /api/undo lists the calls that did";
-            return Err(ToolError::new(ErrorKind::NotFound, message).hint(hint));
-        }
+        self.check_here(call)?;
         let by = toolcrib_ledger::new_call_id();
         let undone = self.crib.undo_recorded_by(&*self.recorder, &by, caller, call, scope);
         let restored = undone.map_err(|mut err| {
@@ -146,13 +159,17 @@ impl Backend for ServerBackend {
     }
 
     fn client_snippets(&self) -> Vec<ClientSnippet> {
-        mcp::snippets(Path::new(&self.here()))
+        snippets(Path::new(&self.here()))
     }
 
     fn tasks(&self) -> Vec<TaskSummary> {
         let here = self.here();
         let saved = self.outputs().all().into_iter().filter(|it| it.workspace == here);
         saved.filter_map(task_summary).collect()
+    }
+
+    fn spent_by_tasks(&self) -> Vec<TaskSpent> {
+        self.crib.sandbox().spent_by_tasks()
     }
 
     fn kill_task(&self, id: &str) -> Result<bool, ToolError> {

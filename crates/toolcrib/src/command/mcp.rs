@@ -9,7 +9,7 @@ mod json_edit;
 mod json_text;
 mod listing;
 mod server_entry;
-mod snippets;
+pub(super) mod snippets;
 mod toml_edit;
 mod yaml_edit;
 mod yaml_text;
@@ -33,8 +33,6 @@ use crate::exit::Exit;
 use crate::settings::{ClientAnswers, Settings, table};
 use crate::terminal::Terminal;
 use crate::wiring::{Crib, user_at_terminal};
-
-pub(super) use snippets::snippets;
 
 pub(super) fn run(global: &Global, terminal: Terminal, args: &McpArgs) -> Result<Exit, CliError> {
     match &args.command {

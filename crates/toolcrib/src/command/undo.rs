@@ -3,6 +3,7 @@
 mod changed_calls;
 mod here;
 mod hint;
+mod preview;
 mod served;
 mod shown;
 
@@ -14,6 +15,7 @@ use toolcrib_serve::{ChangedCall, ChangesScope, WantedChanges};
 pub(super) use changed_calls::{gather, reaches_elsewhere};
 use here::Here;
 pub(super) use hint::over_http;
+pub(super) use preview::preview;
 use shown::DoneUndo;
 
 use super::past_call;

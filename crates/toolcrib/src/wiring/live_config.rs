@@ -8,7 +8,7 @@ use toolcrib_core::{Principal, escape};
 use toolcrib_ledger::hash_of;
 use toolcrib_serve::{
     CONTRACT_CATALOGUE, ChangeWay, ChangedValue, ConfigChanged, ConfigError, ConfigErrorKind,
-    EditedFile, LiveConfig, SettingsReport, ShownSetting, ToolConfig, ToolConfigChange, Wanted,
+    EditedSettings, LiveConfig, SettingsReport, ShownSetting, ToolConfig, ToolConfigChange, Wanted,
 };
 use toolcrib_tools::catalogues;
 
@@ -187,7 +187,7 @@ impl LiveSettings {
             }
         }
         let after = edit.text().to_owned();
-        let file = EditedFile { path: path.display().to_string(), version, before, after };
+        let file = EditedSettings { path: path.display().to_string(), version, before, after };
         let mut changed = self.changed(&prepared, file);
         changed.warnings.extend(prepared.project_warning());
         if !edit.lost_comments().is_empty() {
@@ -202,7 +202,7 @@ impl LiveSettings {
     }
 
     /// Returns what a change does.
-    fn changed(&self, prepared: &PreparedSettings, file: EditedFile) -> ConfigChanged {
+    fn changed(&self, prepared: &PreparedSettings, file: EditedSettings) -> ConfigChanged {
         let changed = prepared.changes.iter().map(changed_value).map(|value| ChangedValue {
             field: field_of(&value.setting).map(str::to_owned),
             ..value

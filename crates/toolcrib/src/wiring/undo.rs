@@ -8,7 +8,9 @@ use toolcrib_core::change::Restore;
 use toolcrib_core::{CallId, Caller, Cancel, ErrorKind, Limits, Recorder, ToolError, ToolName};
 use toolcrib_host::{Root, RootError, root_path};
 use toolcrib_ledger::{CallFilter, CallHistory, find_calls};
-use toolcrib_runtime::undo::{RestoreAreas, Restored, Undo, UndoScope};
+use toolcrib_runtime::undo::{
+    PreviewedUndo, RestoreAreas, Restored, Undo, UndoPreviews, UndoScope,
+};
 
 use super::crib::session;
 use super::state_access::StateAccess;
@@ -44,6 +46,13 @@ impl StateAccess {
             caller,
         };
         undo.run(id, session(), wanted, scope)
+    }
+
+    /// Returns what it would do to undo these calls, one after the other.
+    pub fn preview_undo(&self, calls: &[CallId]) -> Result<Vec<PreviewedUndo>, ToolError> {
+        let deadline = UndoDeadline::start(Duration::from_millis(Limits::DEFAULT.deadline_ms));
+        let areas = UndoAreas { access: self, cancel: deadline.cancel.clone() };
+        UndoPreviews { log: &*self.journal, areas: &areas }.of(calls)
     }
 
     /// Returns the history of a call, if the record has it.

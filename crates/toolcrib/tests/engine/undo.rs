@@ -4,7 +4,9 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use serde_json::json;
+use toolcrib_core::CallId;
 use toolcrib_runtime::undo::UndoScope::{Everything, Unchanged};
+use toolcrib_runtime::undo::{PreviewedUndo, UndoAction};
 
 use crate::opened::{Scratch, for_each_user};
 
@@ -193,4 +195,55 @@ fn a_directory_made_anew_since_is_kept() {
     let (_, restored) = crib.undo(&id, Unchanged).unwrap();
     assert_eq!(restored[0].action.as_str(), "kept");
     assert!(scratch.work().join("d").is_dir());
+}
+
+#[test]
+fn a_preview_says_what_undo_then_does_and_changes_nothing() {
+    let scratch = Scratch::new();
+    scratch.put("a", "one two\n");
+    scratch.put("kept", "before\n");
+    let crib = scratch.open();
+    let edit = |path: &str, old: &str, new: &str| {
+        let args = json!({"file_path": path, "old_string": old, "new_string": new});
+        CallId(crib.approve("clemini/edit", args).done())
+    };
+    let first = edit("a", "one", "1");
+    let second = edit("a", "two", "2");
+    let kept = edit("kept", "before", "after");
+    let made = json!({"path": "new/file", "content": "x"});
+    let made = CallId(crib.approve("wink/create_file", made).done());
+    scratch.put("kept", "by hand\n");
+    let actions = |calls: &[&CallId]| -> Vec<Option<Vec<&'static str>>> {
+        let calls: Vec<CallId> = calls.iter().map(|it| (*it).clone()).collect();
+        let previews = crib.crib.preview_undo(&calls).unwrap();
+        let words = |preview: PreviewedUndo| {
+            let paths = preview.paths.into_iter();
+            paths.map(|path| path.action.map(UndoAction::as_str).ok()).collect()
+        };
+        previews.into_iter().map(words).collect()
+    };
+    // Alone, the first edit is below the second one. After the second, it fits.
+    assert_eq!(actions(&[&first]), [None]);
+    let all = [&made, &kept, &second, &first];
+    let expected =
+        [Some(vec!["removed", "removed"]), None, Some(vec!["restored"]), Some(vec!["restored"])];
+    assert_eq!(actions(&all), expected);
+    assert_eq!(fs::read(scratch.work().join("a")).unwrap(), b"1 2\n", "nothing is undone yet");
+    for (call, expected) in all.into_iter().zip(expected) {
+        let done = crib.undo(&call.0, Unchanged).ok();
+        let done = done.map(|(_, files)| files.iter().map(|it| it.action.as_str()).collect());
+        assert_eq!(done, expected, "{call:?}");
+    }
+    assert_eq!(fs::read(scratch.work().join("a")).unwrap(), b"one two\n");
+    // What was undone is not undone again, and what is not known is said.
+    let calls = [made, CallId("01NONE".to_owned())];
+    let reasons: Vec<String> = crib
+        .crib
+        .preview_undo(&calls)
+        .unwrap()
+        .iter()
+        .map(|it| it.reason().unwrap().message.clone())
+        .collect();
+    assert!(reasons[0].contains("was undone already"), "{reasons:?}");
+    assert!(reasons[1].contains("is not known"), "{reasons:?}");
 }

@@ -129,6 +129,38 @@ fn nobody_approves_their_own_call_or_sees_the_calls_of_others() {
 }
 
 #[test]
+fn a_question_says_all_that_an_answer_elsewhere_needs() {
+    let scratch = Scratch::new();
+    let server = RunningServer::start(&scratch);
+    let [agent, approver, admin] = ["agent", "approver", "admin"].map(|role| server.token(role));
+    let content: String = (0..3000).map(|line| format!("line {line}\n")).collect();
+    let (_, waits) = server.execute(&agent, "write_file", json!({"path": "a", "content": content}));
+    let path = format!("/api/approvals/{}", waits["approval"]["id"].as_str().unwrap());
+    let lines = |target: &str| {
+        let (_, one) = server.get(&approver, target);
+        let shown = &one["edits"][0]["difference"]["lines"];
+        (shown["lines"].as_array().unwrap().len(), shown["left_out"].as_u64().unwrap())
+    };
+    assert_eq!(lines(&path), (200, 2800));
+    assert_eq!(lines(&format!("{path}?whole=true")), (3000, 0));
+    let (_, one) = server.get(&approver, &path);
+    assert_eq!(
+        (&one["tier"], &one["own"], &one["elsewhere"]),
+        (&2.into(), &false.into(), &false.into()),
+        "{one}"
+    );
+    let (_, waits) = server.execute(&admin, "write_file", json!({"path": "b", "content": "x"}));
+    let path = format!("/api/approvals/{}", waits["approval"]["id"].as_str().unwrap());
+    let own = |token: &str| server.get(token, &path).1["own"].clone();
+    assert_eq!((own(&admin), own(&approver)), (true.into(), false.into()));
+    let listed = |since: &str| {
+        server.get(&approver, &format!("/api/approvals?since={since}")).1["count"].clone()
+    };
+    assert_eq!(listed("2006-01-01T00:00:00Z"), 2);
+    assert_eq!(listed("2106-01-01T00:00:00Z"), 0);
+}
+
+#[test]
 fn an_equal_call_has_the_question_that_waits_already() {
     let scratch = Scratch::new();
     let server = RunningServer::start(&scratch);

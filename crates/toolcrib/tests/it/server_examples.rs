@@ -195,6 +195,12 @@ fn answer_and_undo(story: &mut Story<'_>) {
     story.ask("list_changed_calls", Asked { role: "approver", ..Asked::default() });
     let body = json!({"force": false});
     let path: &[_] = &[("call", id.as_str())];
+    story.ask("preview_undo", Asked { role: "approver", path, ..Asked::default() });
+    let session: &[_] = &[("session", "http-agent")];
+    let query: &[_] = &[("principal", "agent")];
+    for id in ["show_session", "preview_undo_of_session"] {
+        story.ask(id, Asked { role: "approver", path: session, query, ..Asked::default() });
+    }
     story.ask("undo", Asked { role: "approver", path, body, ..Asked::default() });
 
     let id = story.parked("b.txt");

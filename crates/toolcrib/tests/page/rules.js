@@ -85,7 +85,7 @@ main(async () => {
   const waits = await isAsked("src/other.txt", "without the rule");
 
   // A grant is listed with all that it covers, and revoked.
-  await page.getByRole("link", { name: "Grants" }).click();
+  await page.getByRole("link", { name: "Grants", exact: true }).click();
   await page.getByText("No grants").waitFor();
   const always = await api("POST", `/api/approvals/${waits}`, { decision: "always" }, APPROVER_TOKEN);
   check(always.status === 200, JSON.stringify(always.body));
@@ -108,7 +108,7 @@ main(async () => {
   check(await other.getByRole("button", { name: /^Add to/ }).isDisabled(), "an approver adds no rules");
   await goodFor(other, "rules, dark");
   await shot(other, "rules-dark");
-  await other.getByRole("link", { name: "Settings" }).click();
+  await other.getByRole("link", { name: "Settings", exact: true }).click();
   await other.getByText("only an admin sees and changes them").waitFor();
 
   // By keyboard alone.

@@ -95,3 +95,40 @@ fn approve_reject_and_roll_back_a_proposal_by_keyboard() {
 fn a_server_of_an_imported_file_is_accepted() {
     scenario(include_str!("accept_server.js"));
 }
+
+#[test]
+fn tail_stories_undo_verify_and_export() {
+    scenario(include_str!("audit.js"));
+}
+
+#[test]
+fn tail_stories_undo_verify_and_export_by_keyboard() {
+    scenario_with(&[("KEYBOARD", "1")], include_str!("audit.js"));
+}
+
+#[test]
+fn a_session_and_the_undo_of_all_of_it() {
+    scenario(include_str!("sessions.js"));
+}
+
+#[test]
+fn a_session_and_the_undo_of_all_of_it_by_keyboard() {
+    scenario_with(&[("KEYBOARD", "1")], include_str!("sessions.js"));
+}
+
+#[test]
+fn a_tail_stays_short_and_finds_a_server_that_starts_again() {
+    let scratch = Scratch::new();
+    scratch.put("notes.txt", "one two three\n");
+    let server = RunningServer::start(&scratch);
+    let path = |path: std::path::PathBuf| path.display().to_string();
+    let pid = server.child.id().to_string();
+    let (state, home) = (path(scratch.state()), path(scratch.path("home")));
+    let environment = [
+        ("SERVER_PID", pid.as_str()),
+        ("STATE", &state),
+        ("SERVER_HOME", &home),
+        ("TOOLCRIB", env!("CARGO_BIN_EXE_toolcrib")),
+    ];
+    play(&server, &scratch, &environment, include_str!("audit_bounds.js"));
+}

@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import { CallerTable } from "./connect/caller_table.tsx";
 import { FirstCall } from "./connect/first_call.tsx";
 import { HttpSteps, McpOverHttpSteps } from "./connect/http_steps.tsx";
+import { ServerTable } from "./connect/server_table.tsx";
 import { Tokens } from "./connect/tokens.tsx";
 import { loggedIn } from "../api.ts";
 import { useData } from "../data.ts";
@@ -46,6 +47,7 @@ export function Connect() {
               </div>
               <aside class="pane" aria-label="Who is connected">
                 <CallerTable />
+                <ServerTable />
                 <Places workspace={data.workspace} />
               </aside>
             </div>

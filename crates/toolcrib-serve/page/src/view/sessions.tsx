@@ -1,3 +1,191 @@
+// The work of each agent: the sessions left, one of them in the middle, its plan and its limits right.
+import { useMemo } from "preact/hooks";
+import { Changes } from "./sessions/changes.tsx";
+import { Lanes } from "./sessions/lanes.tsx";
+import { SessionCalls } from "./sessions/session_calls.tsx";
+import { Side } from "./sessions/side.tsx";
+import { useData } from "../data.ts";
+import { absolute, count, oneLine, plain, span } from "../format.ts";
+import { useKeys } from "../keys.ts";
+import { Badge, Tag } from "../part/marks.tsx";
+import { Empty, Shown } from "../part/notes.tsx";
+import { Ago } from "../part/texts.tsx";
+import { TitleBlock } from "../part/title_block.tsx";
+import type { Reply } from "../reply.ts";
+import { addressOf, go, route } from "../router.ts";
+import { shellWord } from "./audit/filters.ts";
+
+type Listed = Reply<"/api/sessions">["sessions"][number];
+export type OneSession = Reply<"/api/sessions/{session}">;
+
+/** A session that called within this time is at work. */
+const RECENT_MS = 15 * 60_000;
+
 export function Sessions() {
-  return <p class="pad">Not built yet.</p>;
+  const { rest: session, query } = route.value;
+  const principal = query.get("principal");
+  const list = useData<Reply<"/api/sessions">>("/api/sessions", { live: true, everyMs: 2000 });
+  const sessions = list.data?.sessions ?? [];
+  const chosen = session === "" ? sessions[0] : sessions.find((it) => it.session === session && (principal === null || it.principal === principal));
+  const name = session === "" ? (chosen?.session ?? "") : session;
+  const whose = principal ?? chosen?.principal ?? null;
+  // Calls before the list begins belong to the session too, as far as the link to it says when they were.
+  const since = query.get("since") ?? chosen?.first ?? null;
+  const search = new URLSearchParams({ ...(whose === null ? {} : { principal: whose }), ...(since === null ? {} : { since }) }).toString();
+  const path = `/api/sessions/${encodeURIComponent(name)}`;
+  const move = (by: number) => () => {
+    const links = [...document.querySelectorAll<HTMLElement>(".session-list a.item")];
+    const at = links.indexOf(document.activeElement as HTMLElement);
+    links[at < 0 ? 0 : Math.max(0, Math.min(links.length - 1, at + by))]?.focus();
+  };
+  useKeys({ j: move(1), k: move(-1), ...(session === "" ? {} : { Escape: () => go("/sessions") }) });
+  return (
+    <section class="view">
+      <div class={session === "" ? "panes sessions" : "panes sessions has-one"}>
+        <nav class="pane list session-list" aria-label="Sessions">
+          <Shown loaded={list} what="The sessions">{(data) => <List data={data} current={chosen} />}</Shown>
+        </nav>
+        {name === "" ? (
+          <div class="pane pad">
+            {list.data !== undefined && (
+              <Empty title="No agent made a call in the last 24 hours">
+                A session shows up here with its first call. <a href="/connect">Connect an agent</a>.
+              </Empty>
+            )}
+          </div>
+        ) : (
+          <One key={`${name} ${whose}`} path={path} search={search} />
+        )}
+      </div>
+      <TitleBlock command={name === "" ? "toolcrib audit search --since 24h" : `toolcrib audit search --session ${shellWord(name)}`} request={name === "" ? "GET /api/sessions" : `GET ${path}${search === "" ? "" : `?${search}`}`} />
+    </section>
+  );
+}
+
+function List({ data, current }: { data: Reply<"/api/sessions">; current: Listed | undefined }) {
+  const now = Date.now();
+  const isRecent = (it: Listed) => it.open > 0 || now - Date.parse(it.last) < RECENT_MS;
+  const groups = [
+    { name: "At work", about: "called within 15 min", sessions: data.sessions.filter(isRecent) },
+    { name: "Before", about: "within 24 h", sessions: data.sessions.filter((it) => !isRecent(it)) },
+  ];
+  return (
+    <>
+      {groups.map(
+        (group) =>
+          group.sessions.length > 0 && (
+            <section key={group.name}>
+              <div class="head">
+                <h2>{group.name}</h2>
+                <span class="third">{count(group.sessions.length)}</span>
+                <span class="end third">{group.about}</span>
+              </div>
+              <ul>
+                {group.sessions.map((it) => (
+                  <li key={`${it.session} ${it.principal}`}>
+                    <Item session={it} isCurrent={it === current} />
+                  </li>
+                ))}
+              </ul>
+            </section>
+          ),
+      )}
+      {data.truncated && <p class="pad third">There were more calls than are looked at, so sessions can be missing.</p>}
+    </>
+  );
+}
+
+function Item({ session, isCurrent }: { session: Listed; isCurrent: boolean }) {
+  const bad = [session.failed > 0 ? `${count(session.failed)} failed` : "", session.refused > 0 ? `${count(session.refused)} refused` : ""].filter((it) => it !== "");
+  return (
+    <a class="item" href={addressOf("sessions", session.session, session.principal === null ? {} : { principal: session.principal })} aria-current={isCurrent ? "true" : undefined}>
+      <span class="row">
+        <b class="clip" title={plain(session.session)}>
+          {oneLine(session.session)}
+        </b>
+        <span class="end">{session.open > 0 ? <Badge tone="info">{session.open} open</Badge> : <Ago time={session.last} suffix="" />}</span>
+      </span>
+      <span class="row second">
+        <span class="clip">{[session.principal ?? "user", DOORS[session.door ?? "terminal"] ?? session.door ?? ""].map(oneLine).join(", ")}</span>
+        <span class={`end ${bad.length > 0 ? "red" : ""}`}>{bad.length > 0 ? bad.join(", ") : `${count(session.calls)} ${session.calls === 1 ? "call" : "calls"}`}</span>
+      </span>
+    </a>
+  );
+}
+const DOORS: Record<string, string> = { http: "HTTP", mcp: "MCP", terminal: "terminal", plugin: "plugin" };
+
+function One({ path, search }: { path: string; search: string }) {
+  const query = search === "" ? "" : `?${search}`;
+  const loaded = useData<OneSession>(path + query, { live: true, everyMs: 2000 });
+  const approvals = useData<Reply<"/api/approvals">>("/api/approvals", { live: true, everyMs: 1000 });
+  const waiting = useMemo(() => new Set(approvals.data?.approvals.map((it) => it.id)), [approvals.data]);
+  return (
+    <>
+      <div class="pane" tabIndex={0} role="region" aria-label="One session">
+        <Shown loaded={loaded} what="The session">
+          {(data) => (
+            <>
+              <Head data={data} waiting={waiting} />
+              <Lanes data={data} waiting={waiting} />
+              <Changes path={path} search={query} />
+              <SessionCalls data={data} waiting={waiting} path={path} search={search} />
+            </>
+          )}
+        </Shown>
+      </div>
+      <aside class="pane" aria-label="Plan and limits" tabIndex={0}>
+        {loaded.data !== undefined && <Side data={loaded.data} />}
+      </aside>
+    </>
+  );
+}
+
+function Head({ data, waiting }: { data: OneSession; waiting: Set<string> }) {
+  const { session, truncated, calls } = data;
+  const asked = calls.filter((call) => call.asked_person).length;
+  const counts = [`${count(session.failed)} failed`, `${count(session.refused)} refused or declined`, `${count(asked)} asked`].join(", ");
+  const waits = calls.filter((call) => waiting.has(call.call));
+  const lasts = Date.parse(session.last) - Date.parse(session.first);
+  return (
+    <header class="session-head">
+      <a class="back" href="/sessions">
+        All sessions
+      </a>
+      <h2 title={plain(session.session)}>
+        {oneLine(session.session)} {session.open > 0 && <Badge tone="info">{count(session.open)} open</Badge>}
+        {waits.length > 0 && (
+          <Badge tone="wait" mark="waits">
+            waits for a person
+          </Badge>
+        )}{" "}
+        {waits.slice(0, 5).map((call) => (
+          <Tag key={call.call} kind="approvals" id={call.call} />
+        ))}
+      </h2>
+      <dl class="meta">
+        <div>
+          <dt>Agent</dt>
+          <dd>
+            {oneLine(session.principal ?? "the user of this machine")}
+            {session.client != null && ` (${oneLine(session.client)})`} over {DOORS[session.door ?? "terminal"] ?? session.door}
+          </dd>
+        </div>
+        <div>
+          <dt>{truncated ? "Shown from" : "Began"}</dt>
+          <dd>
+            <time dateTime={session.first} title={absolute(session.first)}>
+              {new Date(session.first).toLocaleTimeString("en-GB")}
+            </time>
+            , for {span(lasts)}
+          </dd>
+        </div>
+        <div>
+          <dt>Calls</dt>
+          <dd>
+            {truncated ? `the newest ${count(calls.length)}` : count(session.calls)}: {counts}
+          </dd>
+        </div>
+      </dl>
+    </header>
+  );
 }

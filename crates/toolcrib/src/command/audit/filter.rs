@@ -1,8 +1,8 @@
 //! Which calls of the record the command line asks for.
 
 use jiff::Timestamp;
-use toolcrib_core::ToolName;
-use toolcrib_ledger::{CallFilter, CallOutcome};
+use toolcrib_core::{Door, ToolName};
+use toolcrib_ledger::{CallFilter, CallOutcome, RecordedDecision};
 
 use crate::cli::CallFilterArgs;
 use crate::command::when::parse_time;
@@ -15,6 +15,7 @@ pub(super) fn call_filter(args: &CallFilterArgs) -> Result<CallFilter, CliError>
         |text: &String| parse_time(text, now).map_err(|err| CliError::usage(err.to_string()));
     let time = |text: &Option<String>| text.as_ref().map(parse).transpose();
     let outcome = args.outcome.as_deref();
+    let decision = args.decision.as_deref();
     Ok(CallFilter {
         since: time(&args.since)?,
         until: time(&args.until)?,
@@ -22,6 +23,10 @@ pub(super) fn call_filter(args: &CallFilterArgs) -> Result<CallFilter, CliError>
         actor: args.actor.clone(),
         outcome: CallOutcome::ALL.into_iter().find(|known| Some(known.as_str()) == outcome),
         text: args.text.clone(),
-        call: None,
+        session: args.session.clone(),
+        door: args.door.as_deref().and_then(Door::parse),
+        decision: RecordedDecision::ALL.into_iter().find(|it| Some(it.as_str()) == decision),
+        changed_files: args.changed,
+        ..CallFilter::default()
     })
 }

@@ -137,7 +137,8 @@ fn export(
 
 /// Returns the query that finds what a filter takes.
 fn query(filter: &CallFilter, limit: Option<usize>) -> String {
-    let CallFilter { since, until, tool, actor, outcome, text, call } = filter;
+    let CallFilter { since, until, tool, actor, outcome, text, call, .. } = filter;
+    let CallFilter { session, door, decision, changed_files, before, .. } = filter;
     let all = [
         ("since", since.map(|at| at.to_string())),
         ("until", until.map(|at| at.to_string())),
@@ -146,6 +147,11 @@ fn query(filter: &CallFilter, limit: Option<usize>) -> String {
         ("outcome", outcome.map(|outcome| outcome.as_str().to_owned())),
         ("text", text.clone()),
         ("call", call.clone()),
+        ("session", session.clone()),
+        ("door", door.map(|door| door.as_str().to_owned())),
+        ("decision", decision.map(|decision| decision.as_str().to_owned())),
+        ("changed", changed_files.then(|| "true".to_owned())),
+        ("before", before.map(|line| line.to_string())),
         ("limit", limit.map(|limit| limit.to_string())),
     ];
     let given = all.into_iter().filter_map(|(name, value)| Some((name, value?)));

@@ -1,0 +1,125 @@
+// The calls of the tail: a page of them from the server, older pages on demand, and new ones as they come. However many
+// come, no more than `MOST_ROWS` are kept.
+import { signal, type Signal } from "@preact/signals";
+import { ApiFailure, get } from "../../api.ts";
+import { updatedAt } from "../../data.ts";
+import type { RecordEvent } from "../../live.ts";
+import type { Reply } from "../../reply.ts";
+import { afterEvent, type Call } from "./call.ts";
+import { isWanted, queryOf, type Search } from "./filters.ts";
+
+export const PAGE = 100;
+export const MOST_ROWS = 300;
+/** How many calls are remembered that may still come to fit the filter. */
+const MOST_OPEN = 2000;
+
+export interface Tail {
+  rows: Call[];
+  /** Whether the server may have older ones. */
+  hasOlder: boolean;
+  /** Whether newer ones were dropped for older ones, so that new ones have no place. */
+  isCut: boolean;
+  /** New calls that are not shown, because a person reads. */
+  held: number;
+  state: "loading" | "ready";
+  error?: ApiFailure;
+}
+
+const EMPTY: Tail = { rows: [], hasOlder: false, isCut: false, held: 0, state: "loading" };
+
+export class Calls {
+  readonly tail: Signal<Tail> = signal(EMPTY);
+  /** Calls that events told of and that are in no row. */
+  private unlisted = new Map<string, Call>();
+  private abort = new AbortController();
+
+  constructor(readonly search: Search) {}
+
+  /** Loads the newest calls. */
+  async load(): Promise<void> {
+    await this.fetchPage({}, (found) => {
+      const newest = found[0]?.seq ?? 0;
+      // What began meanwhile is known from its events.
+      const since = [...this.unlisted.values()].filter((call) => call.seq > newest && isWanted(call, this.search));
+      since.sort((a, b) => b.seq - a.seq);
+      return { rows: this.cut([...since, ...found]), hasOlder: found.length >= PAGE, isCut: false, held: 0, state: "ready" };
+    });
+  }
+
+  /** Loads the page after the oldest call. The newest ones make room for it. */
+  async loadOlder(): Promise<void> {
+    const last = this.tail.value.rows.at(-1);
+    if (last === undefined) return;
+    await this.fetchPage({ before: String(last.seq) }, (found) => {
+      const rows = [...this.tail.value.rows, ...found];
+      const isCut = this.tail.value.isCut || rows.length > MOST_ROWS;
+      return { ...this.tail.value, rows: rows.slice(-MOST_ROWS), hasOlder: found.length >= PAGE, isCut, state: "ready" };
+    });
+  }
+
+  private async fetchPage(more: Record<string, string>, use: (found: Call[]) => Tail): Promise<void> {
+    this.abort.abort();
+    this.abort = new AbortController();
+    const { signal: wanted } = this.abort;
+    this.tail.value = { ...this.tail.value, state: "loading" };
+    try {
+      const found = await get<Reply<"/api/audit">>(`/api/audit?${queryOf(this.search, { ...more, limit: String(PAGE) })}`, wanted);
+      if (wanted.aborted) return;
+      updatedAt.value = Date.now();
+      this.tail.value = use(found.calls);
+      // What is in a row now is in one place only.
+      for (const call of this.tail.value.rows) this.unlisted.delete(call.call);
+    } catch (error) {
+      if (!(error instanceof ApiFailure) || wanted.aborted) return;
+      this.tail.value = { ...this.tail.value, state: "ready", error };
+    }
+  }
+
+  stop(): void {
+    this.abort.abort();
+  }
+
+  /** Takes in what happened. `isHeld` says that no row may move. */
+  hear(events: RecordEvent[], isHeld: boolean): void {
+    const { tail } = this;
+    const rows = new Map(tail.value.rows.map((call) => [call.call, call]));
+    const fresh: Call[] = [];
+    let held = tail.value.held;
+    for (const event of events) {
+      const id = event.call ?? "";
+      const listed = rows.get(id);
+      const next = afterEvent(listed ?? this.unlisted.get(id), event);
+      if (next === undefined) continue;
+      if (listed !== undefined) {
+        rows.set(id, next);
+      } else {
+        const wasWanted = this.unlisted.has(id) && isWanted(this.unlisted.get(id)!, this.search);
+        this.remember(next);
+        if (isWanted(next, this.search) && !wasWanted) held += 1;
+      }
+    }
+    const canShow = !isHeld && !tail.value.isCut && tail.value.state === "ready";
+    if (canShow) {
+      for (const call of this.unlisted.values()) {
+        if (isWanted(call, this.search)) fresh.push(call);
+      }
+      for (const call of fresh) this.unlisted.delete(call.call);
+      held = 0;
+    }
+    const all = [...fresh, ...rows.values()].sort((a, b) => b.seq - a.seq);
+    tail.value = { ...tail.value, rows: this.cut(all), hasOlder: tail.value.hasOlder || all.length > MOST_ROWS, held };
+  }
+
+  private remember(call: Call): void {
+    this.unlisted.delete(call.call);
+    this.unlisted.set(call.call, call);
+    for (const id of this.unlisted.keys()) {
+      if (this.unlisted.size <= MOST_OPEN) break;
+      this.unlisted.delete(id);
+    }
+  }
+
+  private cut(calls: Call[]): Call[] {
+    return calls.slice(0, MOST_ROWS);
+  }
+}

@@ -1,0 +1,173 @@
+// The tail of the record: one row for each call, newest first. Rows keep their place while a person reads.
+import type { RefObject } from "preact";
+import { absolute, clock, count, plain, oneLine, preciseClock } from "../../format.ts";
+import { missedCalls, pausedAt, resume } from "../../live.ts";
+import { Key, PathCells } from "../../part/marks.tsx";
+import { Empty, FailureNote } from "../../part/notes.tsx";
+import { addressOf, go } from "../../router.ts";
+import { aboutOf, decidedBy, resultOf, stationsOf, type Call } from "./call.ts";
+import { PAGE, type Tail } from "./calls.ts";
+
+export interface TailProps {
+  tail: Tail;
+  selected: string;
+  query: Record<string, string>;
+  /** Calls that wait for an answer now. */
+  waiting: Set<string>;
+  body: RefObject<HTMLTableSectionElement | null>;
+  showNew: () => void;
+  loadOlder: () => void;
+  hasFilter: boolean;
+  /** Whether words are searched for, which events have only a part of. */
+  hasText: boolean;
+}
+
+export function TailTable({ tail, selected, query, waiting, body, showNew, loadOlder, hasFilter, hasText }: TailProps) {
+  return (
+    <>
+      <TailState tail={tail} showNew={showNew} hasText={hasText} />
+      {tail.error !== undefined && !tail.error.isUnreachable && (
+        <div class="pad">
+          <FailureNote what="The record could not be read." failure={tail.error} />
+        </div>
+      )}
+      {tail.rows.length === 0 ? (
+        <div class="pad">{tail.state === "loading" ? <p class="loading">Loading calls …</p> : <Nothing hasFilter={hasFilter} />}</div>
+      ) : (
+        <table class="calls-table">
+          <thead>
+            <tr>
+              <th>Time</th>
+              <th>Path</th>
+              <th>Tool</th>
+              <th>Arguments</th>
+              <th>Decided by</th>
+              <th class="r">Took</th>
+            </tr>
+          </thead>
+          <tbody ref={body}>
+            {tail.rows.map((call) => (
+              <Row key={call.call} call={call} isSelected={call.call === selected} query={query} isWaiting={waiting.has(call.call)} />
+            ))}
+          </tbody>
+        </table>
+      )}
+      {tail.rows.length > 0 && (
+        <div class="tail-foot">
+          {tail.hasOlder ? (
+            <button type="button" onClick={loadOlder} disabled={tail.state === "loading"}>
+              Show {PAGE} older calls
+            </button>
+          ) : (
+            <span class="third">These are all that match.</span>
+          )}
+          <Legend />
+        </div>
+      )}
+    </>
+  );
+}
+
+/** One line that is always there, so that nothing moves when calls wait to be shown. */
+function TailState({ tail, showNew, hasText }: { tail: Tail; showNew: () => void; hasText: boolean }) {
+  const paused = pausedAt.value;
+  const missed = missedCalls.value;
+  if (paused !== null) {
+    return (
+      <div class="tail-state paused" role="status">
+        <b>Paused at {clock(paused)}.</b> {missed === 0 ? "No call came since." : `${count(missed)} ${missed === 1 ? "call" : "calls"} came since.`}
+        <button type="button" class="end" onClick={resume}>
+          Resume <Key name="p" />
+        </button>
+      </div>
+    );
+  }
+  return (
+    <div class="tail-state" role="status">
+      {tail.isCut ? "Older calls." : "Newest first."}
+      {hasText && " New calls are matched without their replies."}
+      {tail.held > 0 && (
+        <>
+          {" "}
+          <b>
+            {count(tail.held)} {tail.held === 1 ? "call" : "calls"} came since.
+          </b>
+        </>
+      )}
+      {(tail.isCut || tail.held > 0) && (
+        <button type="button" class="end" onClick={showNew}>
+          Show the newest
+        </button>
+      )}
+    </div>
+  );
+}
+
+function Nothing({ hasFilter }: { hasFilter: boolean }) {
+  return hasFilter ? (
+    <Empty title="No call matches">
+      <button type="button" class="link" onClick={() => go("/audit")}>
+        Show all calls
+      </button>
+    </Empty>
+  ) : (
+    <Empty title="No call is on the record">
+      The first call of an agent shows up here. <a href="/connect">Connect one</a>, or try a tool by hand under <a href="/tools">Tools</a>.
+    </Empty>
+  );
+}
+
+const DAY = 86_400_000;
+
+function Row({ call, isSelected, query, isWaiting }: { call: Call; isSelected: boolean; query: Record<string, string>; isWaiting: boolean }) {
+  const to = addressOf("audit", call.call, query);
+  const result = resultOf(call, isWaiting);
+  const about = aboutOf(call.args);
+  const isOld = Date.now() - Date.parse(call.at) > DAY;
+  return (
+    <tr class={isSelected ? "selected" : ""} onClick={(event) => (event.target as Element).closest("a") === null && go(to)}>
+      <td class="nowrap">
+        <time dateTime={call.at} title={absolute(call.at)}>
+          {isOld && <span class="third">{call.at.slice(0, 10)} </span>}
+          {preciseClock(call.at)}
+        </time>
+      </td>
+      <td>
+        <PathCells stations={stationsOf(call, isWaiting)} />
+      </td>
+      <td class="tool">
+        <a class="plain mono clip" href={to} aria-current={isSelected ? "true" : undefined} title={plain(call.tool)}>
+          {oneLine(call.tool) || "no tool"}
+        </a>
+      </td>
+      <td class="args mono clip" title={about.slice(0, 600)}>
+        <bdi dir="ltr">{about}</bdi>
+      </td>
+      <td class={`decided clip ${call.outcome === "refused" && !isWaiting ? "red" : ""}`} title={decidedBy(call)}>
+        {decidedBy(call) || (call.outcome === "open" ? "" : "–")}
+      </td>
+      <td class={`r nowrap ${result.tone}`}>{result.words}</td>
+    </tr>
+  );
+}
+
+const LEGEND = [
+  { stations: ["done", "done", "done", "done", "done"], words: "done" },
+  { stations: ["done", "done", "person", "done", "done"], words: "a person answered" },
+  { stations: ["done", "done", "waits", "never", "never"], words: "waits" },
+  { stations: ["done", "done", "done", "runs", "never"], words: "runs" },
+  { stations: ["done", "done", "stopped", "never", "done"], words: "stopped there" },
+] as const;
+
+function Legend() {
+  return (
+    <div class="legend not-phone">
+      <span>Path: find, check, decide, run, record.</span>
+      {LEGEND.map(({ stations, words }) => (
+        <span key={words}>
+          <PathCells stations={[...stations]} /> {words}
+        </span>
+      ))}
+    </div>
+  );
+}

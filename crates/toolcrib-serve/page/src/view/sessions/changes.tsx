@@ -1,0 +1,218 @@
+// What a session changed, newest first, and how to take it back: one call, or all. What it would do is shown before, and
+// what cannot be taken back is said and left.
+import { useState } from "preact/hooks";
+import { ApiFailure } from "../../api.ts";
+import { useData } from "../../data.ts";
+import { absolute, clock, count, oneLine, plain } from "../../format.ts";
+import { useKeys } from "../../keys.ts";
+import { Badge, Key, Mark, Tag } from "../../part/marks.tsx";
+import { FailureNote, Shown } from "../../part/notes.tsx";
+import { Confirm, mayUndo, PreviewWords, undo } from "../../part/undo.tsx";
+import type { Reply } from "../../reply.ts";
+import { addressOf } from "../../router.ts";
+
+type ChangesReply = Reply<"/api/sessions/{session}/changes">;
+type Change = ChangesReply["changes"][number];
+
+export function Changes({ path, search }: { path: string; search: string }) {
+  const loaded = useData<ChangesReply>(`${path}/changes${search}`, { live: true, everyMs: 3000 });
+  return (
+    <section class="section session-changes" aria-label="Changes of this session">
+      <Shown loaded={loaded} what="The changes">
+        {(data) => <Table data={data} reload={loaded.reload} />}
+      </Shown>
+    </section>
+  );
+}
+
+/** What is open below the table: the dry run of one call, of all, or what came of them. */
+type Open = { one: string } | "all" | null;
+type Result = { call: string; tool: string; by?: string; failure?: ApiFailure };
+
+function Table({ data, reload }: { data: ChangesReply; reload: () => void }) {
+  const [open, setOpen] = useState<Open>(null);
+  const [results, setResults] = useState<{ list: Result[]; of: number } | null>(null);
+  const { changes, truncated } = data;
+  const left = changes.filter((change) => !change.undone);
+  const possible = left.filter((change) => change.in_order.possible);
+  const canAct = mayUndo() && possible.length > 0;
+  useKeys({ ...(canAct ? { u: () => setOpen("all") } : {}), ...(open === null ? {} : { Escape: () => setOpen(null) }) });
+  const run = async (wanted: Change[]) => {
+    setOpen(null);
+    const list: Result[] = [];
+    setResults({ list, of: wanted.length });
+    // Newest first: an older change of the same file fits only after the newer ones are gone.
+    for (const { call, tool } of wanted) {
+      try {
+        const done = await undo(call);
+        list.push({ call, tool, by: done.by });
+      } catch (failure) {
+        if (!(failure instanceof ApiFailure)) throw failure;
+        list.push({ call, tool, failure });
+        if (failure.isUnreachable) break;
+      }
+      setResults({ list: [...list], of: wanted.length });
+    }
+    setResults({ list, of: list.length });
+    reload();
+  };
+  const files = changes.reduce((sum, change) => sum + filesOf(change).length, 0);
+  return (
+    <>
+      <div class="section-head">
+        <h2>Changes</h2>
+        <span class="third">
+          {changes.length === 0 ? "" : `${count(files)} ${files === 1 ? "file" : "files"}, newest first`}
+          {truncated && ", older ones are not listed"}
+        </span>
+        {canAct && (
+          <button type="button" class="end" onClick={() => setOpen("all")} aria-expanded={open === "all"}>
+            Undo all {count(possible.length)}… <Key name="u" />
+          </button>
+        )}
+      </div>
+      {changes.length === 0 && <p class="third">It changed no file that undo knows of.</p>}
+      {results !== null && <Results {...results} close={() => setResults(null)} />}
+      {open === "all" && <DryAll changes={left} run={() => void run(possible)} close={() => setOpen(null)} />}
+      {changes.length > 0 && (
+        <table>
+          <thead>
+            <tr>
+              <th>Time</th>
+              <th>File</th>
+              <th>Change</th>
+              <th>By</th>
+              <th>Since then</th>
+              <th class="r">
+                <span class="unseen">Undo</span>
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {changes.map((change) => (
+              <Rows key={change.call} change={change} isOpen={open !== null && open !== "all" && open.one === change.call} open={() => setOpen({ one: change.call })} close={() => setOpen(null)} run={() => void run([change])} />
+            ))}
+          </tbody>
+        </table>
+      )}
+    </>
+  );
+}
+
+const KINDS: Record<string, string> = { created: "new file", replaced: "changed", removed: "removed", made_directory: "new folder", removed_directory: "folder removed" };
+
+function filesOf(change: Change): { path: string; kind: string }[] {
+  const seen = new Map<string, { path: string; kind: string }>();
+  for (const { path, kind } of change.changes) if (!seen.has(path)) seen.set(path, { path, kind });
+  return [...seen.values()];
+}
+
+function Rows({ change, isOpen, open, close, run }: { change: Change; isOpen: boolean; open: () => void; close: () => void; run: () => void }) {
+  const files = filesOf(change);
+  return (
+    <>
+      {files.map(({ path, kind }, at) => {
+        const preview = change.alone.files.find((file) => file.path === path);
+        return (
+          <tr key={path}>
+            <td class="nowrap">
+              {at === 0 && (
+                <time dateTime={change.at} title={absolute(change.at)}>
+                  {clock(change.at)}
+                </time>
+              )}
+            </td>
+            <td class="mono file">{plain(path)}</td>
+            <td>{KINDS[kind] ?? kind}</td>
+            <td>
+              {at === 0 && (
+                <a class="plain mono" href={addressOf("audit", change.call)}>
+                  {oneLine(change.tool)}
+                </a>
+              )}
+            </td>
+            <td>{change.undone ? <span class="third">undone</span> : preview?.reason != null ? <span class="brass">{sinceWords(preview.reason)}</span> : change.alone.possible ? "unchanged" : <span class="brass">see below</span>}</td>
+            <td class="r">
+              {at === 0 && !change.undone && mayUndo() && (
+                <button type="button" class="bare" disabled={!change.alone.possible} title={change.alone.possible ? undefined : plain(change.alone.reason ?? "")} onClick={open} aria-label={`Undo ${oneLine(files.map((file) => file.path).join(", "))}`}>
+                  Undo…
+                </button>
+              )}
+            </td>
+          </tr>
+        );
+      })}
+      {!change.undone && !change.alone.possible && change.alone.files.every((file) => file.reason == null) && (
+        <tr>
+          <td />
+          <td colSpan={5} class="brass">
+            {plain(change.alone.reason ?? "")}
+          </td>
+        </tr>
+      )}
+      {isOpen && (
+        <tr class="dry">
+          <td colSpan={6}>
+            <PreviewWords preview={change.alone} />
+            <Confirm words="Undo this call" run={run} close={close} />
+          </td>
+        </tr>
+      )}
+    </>
+  );
+}
+
+const sinceWords = (reason: string) => (reason.startsWith("it was changed") ? "changed since" : plain(reason));
+
+/** What it would do to undo all, one after the other. */
+function DryAll({ changes, run, close }: { changes: Change[]; run: () => void; close: () => void }) {
+  const possible = changes.filter((change) => change.in_order.possible);
+  const stay = changes.length - possible.length;
+  return (
+    <div class="dry-all" role="region" aria-label="What undo of all would do">
+      <h3>This would be done, newest first. Nothing was done yet.</h3>
+      <ol>
+        {changes.map((change) => (
+          <li key={change.call}>
+            <Mark name={change.in_order.possible ? "fine" : "off"} /> <Tag kind="audit" id={change.call} isSettled /> <code>{oneLine(change.tool)}</code>
+            <PreviewWords preview={change.in_order} />
+          </li>
+        ))}
+      </ol>
+      {stay > 0 && (
+        <p>
+          <b>
+            {count(stay)} {stay === 1 ? "call stays" : "calls stay"} as {stay === 1 ? "it is" : "they are"}.
+          </b>
+        </p>
+      )}
+      <Confirm words={`Undo ${count(possible.length)} ${possible.length === 1 ? "call" : "calls"}`} run={run} close={close} />
+    </div>
+  );
+}
+
+function Results({ list, of, close }: { list: Result[]; of: number; close: () => void }) {
+  const done = list.filter((it) => it.by !== undefined);
+  const failed = list.filter((it) => it.failure !== undefined);
+  return (
+    <div class="dry-all" role="status">
+      <h3>
+        {list.length < of ? `${count(list.length)} of ${count(of)} calls …` : `${count(done.length)} ${done.length === 1 ? "call was" : "calls were"} undone${failed.length > 0 ? `, ${count(failed.length)} stayed as they are` : ""}.`}
+      </h3>
+      <ul>
+        {done.map((it) => (
+          <li key={it.call}>
+            <Tag kind="audit" id={it.call} isSettled /> <code>{oneLine(it.tool)}</code> by <Tag kind="audit" id={it.by!} isSettled />
+          </li>
+        ))}
+      </ul>
+      {failed.map((it) => (
+        <FailureNote key={it.call} what={`Call ${it.call} was not undone.`} failure={it.failure!} />
+      ))}
+      {failed.length === 0 && list.length === of && <Badge tone="off">To undo one of these calls is to redo what it took back</Badge>}
+      <button type="button" onClick={close}>
+        Close
+      </button>
+    </div>
+  );
+}
