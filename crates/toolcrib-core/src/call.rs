@@ -51,6 +51,17 @@ pub struct Call {
     pub tool: ToolName,
     /// The arguments, as parsed by [`crate::json::parse`].
     pub args: Value,
+    /// Where a path of the arguments must lead. If it leads elsewhere when it is opened, the call fails.
+    pub held_path: Option<HeldPath>,
+}
+
+/// A path that was checked by whoever makes the call, and must mean the same file when the call opens it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldPath {
+    /// The path as the arguments have it.
+    pub path: String,
+    /// The absolute path of the file, without any link.
+    pub leads_to: String,
 }
 
 /// Where a caller places a call in its own work.
@@ -71,7 +82,7 @@ impl Call {
         tool: ToolName,
         args: Value,
     ) -> Self {
-        Self { id, session, caller, conversation: None, trace: None, tool, args }
+        Self { id, session, caller, conversation: None, trace: None, tool, args, held_path: None }
     }
 
     /// Returns the conversation as the record names it: the caller's name, or else the session.

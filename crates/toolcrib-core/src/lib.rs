@@ -43,7 +43,7 @@ pub mod tool_name;
 pub mod toolset;
 pub mod worker;
 
-pub use call::{Call, CallId, CallTrace, SessionId};
+pub use call::{Call, CallId, CallTrace, HeldPath, SessionId};
 pub use caller::{Caller, Door, Principal, Role};
 pub use calling_client::{CallingClient, NoClient};
 pub use cancel::Cancel;

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde::de::{Deserialize, DeserializeOwned};
 use serde_json::{Map, Value};
 
-use crate::call::{CallId, SessionId};
+use crate::call::{CallId, HeldPath, SessionId};
 use crate::caller::Caller;
 use crate::calling_client::CallingClient;
 use crate::cancel::Cancel;
@@ -106,8 +106,9 @@ pub struct CallTerms {
 
 /// Makes calls for a tool while its own call runs.
 pub trait InnerCalls: Send + Sync {
-    /// Makes a call and waits for its outcome. It is decided and recorded as any call is, and told as the tool's.
-    fn call(&self, tool: ToolName, args: Value) -> Outcome;
+    /// Makes a call and waits for its outcome. It is decided and recorded as any call is, and told as the tool's. If a
+    /// path is held, the call opens what it leads to now, or nothing.
+    fn call(&self, tool: ToolName, args: Value, held_path: Option<HeldPath>) -> Outcome;
 
     /// Returns who made the tool's own call.
     fn outer_caller(&self) -> &Caller;

@@ -19,6 +19,8 @@ pub struct ToolSummary {
     pub state: ToolState,
     /// The version that runs, or why none does. Nothing if the tool is disabled.
     pub running: Result<Option<SavedVersion>, PluginError>,
+    /// Whether it is on offer: it is enabled, runs, and asks for no more than the settings allow.
+    pub is_on_offer: bool,
     /// The proposal that waits for an answer.
     pub pending: Option<ProposalId>,
 }
@@ -70,7 +72,12 @@ impl Lifecycle {
             };
             let waits = pending.iter().find(|proposal| proposal.name == name);
             let pending = waits.map(|proposal| proposal.id.clone());
-            tools.push(ToolSummary { name, state, running, pending });
+            let may_run = |version: &SavedVersion| {
+                self.rules.is_enabled
+                    && version.declaration.permissions.beyond(&self.rules.max).is_empty()
+            };
+            let is_on_offer = matches!(&running, Ok(Some(version)) if may_run(version));
+            tools.push(ToolSummary { name, state, running, is_on_offer, pending });
         }
         Ok(tools)
     }

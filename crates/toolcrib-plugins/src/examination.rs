@@ -31,7 +31,7 @@ pub trait Examiner: Send + Sync {
         &self,
         plugin: RunnablePlugin<'_>,
         declaration: &PluginDeclaration,
-        args: &Value,
+        example: &PluginExample,
     ) -> Result<Value, PluginError>;
 }
 
@@ -188,7 +188,7 @@ impl Examination<'_> {
                 return ExampleResult { about, is_ok: false, message, elapsed_us: None };
             }
             let began = Instant::now();
-            let ran = self.examiner.run_example(plugin, declaration, &example.args);
+            let ran = self.examiner.run_example(plugin, declaration, example);
             let elapsed_us = u64::try_from(began.elapsed().as_micros()).ok();
             let message = match (ran, &example.reply) {
                 (Err(err), _) => Some(err.message),

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
-use toolcrib_core::{Ctx, ErrorKind, Files, InnerCalls, Outcome, escape};
+use toolcrib_core::{Ctx, ErrorKind, Files, HeldPath, InnerCalls, Outcome, escape};
 use url::Url;
 
 use crate::host_uses::{HostUses, UseError, UseKind};
@@ -40,7 +40,12 @@ impl<'a> InnerUses<'a> {
     }
 
     /// Makes a call. A call that fails rejects the module's promise.
-    fn call(&self, tool: &str, args: Value) -> Result<Value, UseError> {
+    fn call(
+        &self,
+        tool: &str,
+        args: Value,
+        held_path: Option<HeldPath>,
+    ) -> Result<Value, UseError> {
         let Some(calls) = &self.calls else {
             let message = "a tool that another tool called can use nothing of `ctx`";
             return Err(refused("use_unavailable", message));
@@ -50,7 +55,7 @@ impl<'a> InnerUses<'a> {
             return Err(refused("use_budget_spent", &message));
         }
         let start = Instant::now();
-        let Outcome { reply, error, elapsed, .. } = calls.call(tool.into(), args);
+        let Outcome { reply, error, elapsed, .. } = calls.call(tool.into(), args, held_path);
         // The time of a call leaves out how long a person took to answer.
         let waited = start.elapsed().saturating_sub(elapsed);
         *self.waited.lock().unwrap_or_else(PoisonError::into_inner) += waited;
@@ -80,7 +85,7 @@ impl<'a> InnerUses<'a> {
         };
         args.insert("url".to_owned(), url.into());
         args.entry("max_bytes").or_insert(FETCHED_BYTES.into());
-        let reply = self.call(FETCH_TOOL, Value::Object(args)).map_err(|err| {
+        let reply = self.call(FETCH_TOOL, Value::Object(args), None).map_err(|err| {
             if err.code == ErrorKind::NotOffered.as_str() {
                 let message = "`ctx.fetch` needs the setting `forgekeeper.http_fetch`";
                 return refused("use_unavailable", message);
@@ -91,16 +96,16 @@ impl<'a> InnerUses<'a> {
     }
 
     fn read(&self, path: &str) -> Result<Value, UseError> {
-        let path = self.checked_path(UseKind::Read, path)?;
+        let held = self.checked_path(UseKind::Read, path)?;
         let mut text = String::new();
         let mut offset = None;
         loop {
             let mut args = Map::new();
-            args.insert("path".to_owned(), path.as_str().into());
+            args.insert("path".to_owned(), held.path.as_str().into());
             if let Some(offset) = offset {
                 args.insert("offset".to_owned(), offset);
             }
-            let reply = self.call(READ_TOOL, Value::Object(args))?;
+            let reply = self.call(READ_TOOL, Value::Object(args), Some(held.clone()))?;
             text.push_str(reply["result"]["content"].as_str().unwrap_or_default());
             match reply["result"].get("next_offset") {
                 Some(next) => offset = Some(next.clone()),
@@ -109,9 +114,9 @@ impl<'a> InnerUses<'a> {
         }
     }
 
-    /// Refuses a path that the module did not declare. A link counts as where it leads, and what is returned has no
-    /// links any more: one that is changed meanwhile leads nowhere else.
-    fn checked_path(&self, kind: UseKind, path: &str) -> Result<String, UseError> {
+    /// Refuses a path that the module did not declare. A link counts as where it leads. What is returned has no links any
+    /// more, and is held: if a folder is swapped for a link meanwhile, the call fails.
+    fn checked_path(&self, kind: UseKind, path: &str) -> Result<HeldPath, UseError> {
         let may = |path: &str| match kind {
             UseKind::Read => self.permissions.may_read(path),
             UseKind::Write => self.permissions.may_write(path),
@@ -120,7 +125,7 @@ impl<'a> InnerUses<'a> {
         let (root, target) = (self.files.resolve("."), self.files.resolve(path));
         let below = target.path.strip_prefix(&root.path).map(|rest| rest.trim_start_matches('/'));
         if let Some(below) = below.filter(|below| may(path) && target.is_inside && may(below)) {
-            return Ok(below.to_owned());
+            return Ok(HeldPath { path: below.to_owned(), leads_to: target.path.clone() });
         }
         let (kind, path) = (kind.as_str(), escape::line(path));
         let message = format!("the module did not declare that it would {kind} `{path}`");
@@ -141,8 +146,9 @@ impl HostUses for InnerUses<'_> {
             UseKind::Read => self.read(text(0, "path")?),
             UseKind::Write => {
                 let (path, content) = (text(0, "path")?, text(1, "text")?);
-                let path = self.checked_path(kind, path)?;
-                let reply = self.call(WRITE_TOOL, json!({"path": path, "content": content}))?;
+                let held = self.checked_path(kind, path)?;
+                let args = json!({"path": held.path, "content": content});
+                let reply = self.call(WRITE_TOOL, args, Some(held))?;
                 Ok(reply["result"].clone())
             }
             UseKind::Call => {
@@ -152,7 +158,7 @@ impl HostUses for InnerUses<'_> {
                     let message = format!("the module did not declare that it would call `{tool}`");
                     return Err(refused("permission_not_declared", &message));
                 }
-                self.call(tool, args.get(1).cloned().unwrap_or_else(|| json!({})))
+                self.call(tool, args.get(1).cloned().unwrap_or_else(|| json!({})), None)
             }
             UseKind::Fetch => self.fetch(text(0, "url")?, args.get(1)),
         }

@@ -2,6 +2,7 @@
 
 pub mod activation;
 pub mod examination;
+pub mod example_uses;
 pub mod host_uses;
 mod inner_uses;
 pub mod lifecycle;

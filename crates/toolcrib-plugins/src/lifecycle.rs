@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use toolcrib_core::policy::grant::Grants;
 use toolcrib_core::{Clock, Note, Principal, Recorder, ToolName, escape};
 
 use crate::examination::{Examination, Examiner, StaticChecks};
@@ -51,11 +52,15 @@ pub struct Lifecycle {
     pub recorder: Arc<dyn Recorder>,
     /// The clock.
     pub clock: Arc<dyn Clock>,
+    /// What people granted, for whoever reviews.
+    pub grants: Arc<dyn Grants>,
 }
 
 /// What the operator allows.
 #[derive(Clone, Debug)]
 pub struct LifecycleRules {
+    /// Whether tools of other authors are on. If not, nothing of theirs runs, not even to be examined.
+    pub is_enabled: bool,
     /// The most that a plugin may ask for.
     pub max: Permissions,
     /// The most memory and processors of a program.
@@ -90,6 +95,7 @@ impl Lifecycle {
         hash: Option<&str>,
         by: &Principal,
     ) -> Result<ActivatedTool, PluginError> {
+        self.require_enabled()?;
         let (_lock, proposal) = self.begin_answer(tool, by)?;
         if let Some(shown) = hash
             && !proposal.hash.is_meant_by(shown)
@@ -132,8 +138,28 @@ impl Lifecycle {
     /// Ends the proposals whose time is over, and finishes what a process that died has left. A server does this at
     /// its start; every change does it first.
     pub fn expire(&self) -> Result<(), PluginError> {
-        // Without proposals, no folder is made.
-        if self.store.proposals.all()?.is_empty() { Ok(()) } else { self.begin("").map(drop) }
+        let (now, proposals) = (self.clock.now(), &self.store.proposals);
+        for proposal in proposals.all()? {
+            let is_settled = match proposals.answer(&proposal.id)? {
+                Some(_) => proposals.is_done(&proposal.id)?,
+                None => now < proposal.expires_at,
+            };
+            if !is_settled {
+                return self.begin("").map(drop);
+            }
+        }
+        // Without anything to do, no folder is made and no lock is taken.
+        Ok(())
+    }
+
+    /// Fails if tools of other authors are switched off.
+    pub(crate) fn require_enabled(&self) -> Result<(), PluginError> {
+        if self.rules.is_enabled {
+            return Ok(());
+        }
+        let message = "tools of other authors are switched off";
+        Err(PluginError::new(PluginErrorKind::Off, message)
+            .hint("the setting `plugins.enabled` switches them on"))
     }
 
     /// Takes the lock, finishes what was left, and ends what is over. Trouble with the leavings of another tool than

@@ -9,6 +9,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use toolcrib_core::policy::grant::{Grant, GrantError, Grants};
 use toolcrib_core::{
     Caller, Clock, Door, Durability, Event, Note, Principal, RecordError, RecordErrorKind,
     Recorder, Role, Usage,
@@ -17,7 +18,7 @@ use toolcrib_core::{
 use crate::examination::{Examiner, RunnablePlugin, StaticChecks};
 use crate::lifecycle::{Lifecycle, LifecycleRules};
 use crate::permissions::Permissions;
-use crate::plugin_declaration::PluginDeclaration;
+use crate::plugin_declaration::{PluginDeclaration, PluginExample};
 use crate::plugin_error::{PluginError, PluginErrorKind};
 use crate::plugin_source::PluginSource;
 use crate::plugin_store::PluginStore;
@@ -48,6 +49,10 @@ pub(crate) struct SetClock(AtomicI64);
 struct ToyExaminer;
 struct ToyChecks;
 
+/// Grants in memory.
+#[derive(Default)]
+pub(crate) struct ToyGrants(Mutex<Vec<Grant>>);
+
 pub(crate) fn agent(name: &str) -> Caller {
     let principal = Principal { name: name.to_owned(), role: Role::Agent };
     Caller { principal, door: Door::Http, client: None }
@@ -75,6 +80,7 @@ impl Fixture {
         let lifecycle = Lifecycle {
             store: PluginStore::new(&folder.path().join("state")),
             rules: LifecycleRules {
+                is_enabled: true,
                 max: Permissions { read: list(&["logs"]), ..Permissions::default() },
                 most_resources: ProgramResources::DEFAULT,
                 proposal_lifetime: Duration::from_mins(1),
@@ -85,6 +91,7 @@ impl Fixture {
             examiner: Arc::new(ToyExaminer),
             recorder: recorder.clone(),
             clock: clock.clone(),
+            grants: Arc::<ToyGrants>::default(),
         };
         Self { folder, lifecycle, recorder, clock }
     }
@@ -202,13 +209,27 @@ impl Examiner for ToyExaminer {
         &self,
         _: RunnablePlugin<'_>,
         _: &PluginDeclaration,
-        args: &Value,
+        example: &PluginExample,
     ) -> Result<Value, PluginError> {
+        let args = &example.args;
         if args["throw"] == true {
             return Err(PluginError::new(PluginErrorKind::ExampleFailed, "it threw"));
         }
         Ok(args.clone())
     }
+}
+
+impl Grants for ToyGrants {
+    fn current(&self) -> Result<Vec<Grant>, GrantError> {
+        Ok(self.0.lock().unwrap().clone())
+    }
+
+    fn add(&self, grant: Grant) -> Result<(), GrantError> {
+        self.0.lock().unwrap().push(grant);
+        Ok(())
+    }
+
+    fn used(&self, _: &str, _: Timestamp) {}
 }
 
 impl StaticChecks for ToyChecks {

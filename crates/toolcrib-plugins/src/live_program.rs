@@ -9,7 +9,7 @@ use toolcrib_core::worker::{
     FolderAccess, StartedWorker, WorkerControl, WorkerEnd, WorkerFolder, WorkerLimits,
     WorkerProgram, WorkerRequest, Workers,
 };
-use toolcrib_core::{ErrorKind, ToolError};
+use toolcrib_core::{ErrorKind, ToolError, Usage};
 
 use crate::line_pipe::{LinePipe, PipeEnd, PipeWait};
 use crate::program_run::ProgramRun;
@@ -44,6 +44,8 @@ pub(crate) struct LiveProgram {
     requests: u64,
     /// What it had printed to its standard error when somebody was told last.
     told: String,
+    /// The processor time that calls were charged with, in microseconds.
+    charged_cpu_us: u64,
 }
 
 /// Returns the request for a worker that runs a program. It gets what the manifest says, and nothing else.
@@ -87,7 +89,7 @@ impl LiveProgram {
         let pipe = LinePipe::new(input, output).map_err(|err| {
             ToolError::new(ErrorKind::Io, format!("the pipes of a program failed: {err}"))
         })?;
-        Ok(Self { pipe, control, requests: 0, told: String::new() })
+        Ok(Self { pipe, control, requests: 0, told: String::new(), charged_cpu_us: 0 })
     }
 
     /// Whether it can be given another request: it runs, and has said nothing that nobody asked for.
@@ -111,6 +113,15 @@ impl LiveProgram {
         let fresh = printed.strip_prefix(&self.told).unwrap_or(&printed).to_owned();
         self.told = printed;
         fresh
+    }
+
+    /// Returns what it has used since this was asked last, as far as that is known. Of one that stays up, what a short call
+    /// used is known a little later, and counts for the next one.
+    pub(crate) fn newly_used(&mut self) -> Usage {
+        let Usage { cpu_us, peak_memory, .. } = self.control.usage();
+        let fresh = cpu_us.saturating_sub(self.charged_cpu_us);
+        self.charged_cpu_us = cpu_us;
+        Usage { cpu_us: fresh, peak_memory, ..Usage::default() }
     }
 
     /// Kills it, and returns all that it printed to its standard error.

@@ -8,7 +8,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use toolcrib_core::worker::{
     StartedWorker, WorkerControl, WorkerEnd, WorkerLimits, WorkerProgram, WorkerRequest, Workers,
 };
-use toolcrib_core::{Cancel, ErrorKind, ToolError};
+use toolcrib_core::{Cancel, ErrorKind, ToolError, Usage};
 
 use crate::host_uses::{HostUses, UseError, UseKind};
 use crate::line_pipe::{LinePipe, PipeEnd, PipeWait};
@@ -71,6 +71,8 @@ pub(crate) struct LiveWorker {
     tasks: u64,
     is_ready: bool,
     has_used: bool,
+    /// The processor time that calls were charged with, in microseconds.
+    charged_cpu_us: u64,
 }
 
 impl LiveWorker {
@@ -92,7 +94,16 @@ impl LiveWorker {
         let pipe = LinePipe::new(input, output).map_err(|err| {
             ToolError::new(ErrorKind::Io, format!("the pipes of a worker failed: {err}"))
         })?;
-        Ok(Self { pipe, control, limits, code: None, tasks: 0, is_ready: false, has_used: false })
+        Ok(Self {
+            pipe,
+            control,
+            limits,
+            code: None,
+            tasks: 0,
+            is_ready: false,
+            has_used: false,
+            charged_cpu_us: 0,
+        })
     }
 
     /// Returns the module that it serves.
@@ -113,6 +124,19 @@ impl LiveWorker {
     /// Returns the most memory that it has used.
     pub(crate) fn peak_memory(&self) -> u64 {
         self.control.usage().peak_memory
+    }
+
+    /// Returns what the latest call has used. A worker that gave no end of it is killed first: only then is all known.
+    pub(crate) fn usage_of(&mut self, ended: &Result<ModuleEnd, WorkerFault>) -> Usage {
+        let cpu_us = match ended {
+            Ok(end) => end.cpu_us,
+            Err(_) => {
+                self.control.kill();
+                self.control.usage().cpu_us.saturating_sub(self.charged_cpu_us)
+            }
+        };
+        self.charged_cpu_us += cpu_us;
+        Usage { cpu_us, peak_memory: self.peak_memory(), ..Usage::default() }
     }
 
     /// Whether it can be given a task: it runs, and has said nothing that nobody asked for.

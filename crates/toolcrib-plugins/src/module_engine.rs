@@ -65,7 +65,8 @@ pub(crate) fn run_once(load: &ModuleLoad, host: &Rc<dyn ModuleHost>) -> AfterRun
     let Ok((runtime, context)) = made else {
         let Some(task) = host.next_task() else { return AfterRun::NoTask };
         let how = EndKind::Limit(EngineLimit::Memory);
-        host.finish(FromWorker::End(ModuleEnd { id: task_id(&task), how, console: tape.take() }));
+        let (id, console) = (task_id(&task), tape.take());
+        host.finish(FromWorker::End(ModuleEnd { id, how, console, cpu_us: 0 }));
         return AfterRun::GoOn;
     };
     // Only now, because a context that cannot get memory while it is made is half made.
@@ -131,7 +132,7 @@ impl<'js> EngineRun<'_, 'js> {
                 }
             }
         };
-        FromWorker::End(ModuleEnd { id, how, console: tape.take() })
+        FromWorker::End(ModuleEnd { id, how, console: tape.take(), cpu_us: 0 })
     }
 
     /// Runs the top level, and returns the exports that are data.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use toolcrib_core::calling_client::MessageLevel;
 use toolcrib_core::tool::ReplyFuture;
 use toolcrib_core::{
-    Cancel, Ctx, Declared, Limits, LoadedTool, Permit, Plan, Prepared, ToolError, ToolKind,
+    Cancel, Ctx, Declared, Limits, LoadedTool, Meter, Permit, Plan, Prepared, ToolError, ToolKind,
 };
 
 use crate::host_uses::{HostUses, UseKind};
@@ -56,7 +56,7 @@ impl ModuleTool {
         cancel: &Cancel,
         host: &dyn HostUses,
     ) -> Result<Value, ToolError> {
-        self.reply(args, limits, cancel, host).map(|reply| reply.result)
+        self.reply(args, limits, cancel, host, &Meter::default()).map(|reply| reply.result)
     }
 
     fn reply(
@@ -65,6 +65,7 @@ impl ModuleTool {
         limits: Limits,
         cancel: &Cancel,
         host: &dyn HostUses,
+        meter: &Meter,
     ) -> Result<ModuleReply, ToolError> {
         let task = ModuleTask {
             args,
@@ -75,7 +76,7 @@ impl ModuleTool {
             host,
         };
         let time = Duration::from_millis(limits.deadline_ms);
-        let time = TaskTime { time, cancel, is_inner: host.is_inner() };
+        let time = TaskTime { time, cancel, is_inner: host.is_inner(), meter };
         let reply = self.pool.call(&self.code, &task, time)?;
         if let Some(output) = &self.output {
             output.check_result(&reply.result)?;
@@ -142,7 +143,8 @@ impl Prepared for PreparedModule {
     fn run(self: Box<Self>, _: Permit, ctx: Ctx) -> ReplyFuture {
         Box::pin(async move {
             let uses = InnerUses::new(&self.tool.declaration.permissions, &ctx);
-            let reply = self.tool.reply(&self.args, ctx.terms.limits, &ctx.cancel, &uses)?;
+            let (limits, cancel) = (ctx.terms.limits, &ctx.cancel);
+            let reply = self.tool.reply(&self.args, limits, cancel, &uses, &ctx.meter)?;
             drop(uses);
             tell_console(&ctx, &reply.console).await;
             Ok(reply.result)

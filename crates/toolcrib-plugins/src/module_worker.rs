@@ -4,6 +4,8 @@ use std::cell::{Cell, RefCell};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::rc::Rc;
 
+use rustix::time::{ClockId, clock_gettime};
+
 use crate::module_ctx::{EngineTask, ModuleHost};
 use crate::module_engine::{AfterRun, run_once};
 use crate::worker_line::{FromWorker, ModuleLoad, ModuleUse, PROTOCOL, ToWorker, UseAnswer};
@@ -27,6 +29,7 @@ pub fn serve(input: impl Read + 'static, output: impl Write + 'static) {
         output: RefCell::new(Box::new(output)),
         next_load: RefCell::new(None),
         is_closed: Cell::new(false),
+        told_cpu_us: Cell::new(0),
     });
     worker.send(&FromWorker::Ready { protocol: PROTOCOL });
     let host: Rc<dyn ModuleHost> = Rc::clone(&worker) as Rc<dyn ModuleHost>;
@@ -56,6 +59,14 @@ struct WorkerSide {
     /// A module that came while a task was waited for.
     next_load: RefCell<Option<ModuleLoad>>,
     is_closed: Cell<bool>,
+    /// The processor time that the host knows of.
+    told_cpu_us: Cell<u64>,
+}
+
+/// Returns the processor time of this process, in microseconds.
+fn cpu_us() -> u64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.tv_sec.unsigned_abs() * 1_000_000 + time.tv_nsec.unsigned_abs() / 1000
 }
 
 impl WorkerSide {
@@ -109,7 +120,11 @@ impl ModuleHost for WorkerSide {
         }
     }
 
-    fn finish(&self, line: FromWorker) {
+    fn finish(&self, mut line: FromWorker) {
+        if let FromWorker::End(end) = &mut line {
+            let now = cpu_us();
+            end.cpu_us = now.saturating_sub(self.told_cpu_us.replace(now));
+        }
         self.send(&line);
     }
 }

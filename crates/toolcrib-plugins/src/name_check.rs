@@ -42,7 +42,7 @@ pub fn check(name: &str, shelf: &Shelf, others: &[String]) -> Result<(), PluginE
             let taken = PluginError::new(PluginErrorKind::NameTaken, message);
             return Err(taken.hint("choose another name"));
         }
-        if skeleton(other) == own_skeleton {
+        if skeleton(other) == own_skeleton || is_misread(name, other) {
             return Err(taken(name, other, "a reserved name"));
         }
     }
@@ -50,12 +50,13 @@ pub fn check(name: &str, shelf: &Shelf, others: &[String]) -> Result<(), PluginE
         let other = shelved.full_name();
         let is_earlier_version =
             other.catalogue() == Some(PLUGINS_CATALOGUE) && other.tool() == name;
-        if !is_earlier_version && skeleton(other.tool()) == own_skeleton {
+        let looks_alike = skeleton(other.tool()) == own_skeleton || is_misread(name, other.tool());
+        if !is_earlier_version && looks_alike {
             return Err(taken(name, other.as_str(), "another tool"));
         }
     }
     for other in others {
-        if skeleton(other) == own_skeleton {
+        if skeleton(other) == own_skeleton || is_misread(name, other) {
             return Err(taken(name, other, "another plugin"));
         }
     }
@@ -86,6 +87,47 @@ fn skeleton(name: &str) -> String {
         })
         .collect();
     folded.replace("rn", "m").replace("vv", "w")
+}
+
+/// The shortest name, and the shortest part of a name between underscores, in which one letter can be overlooked.
+const MISREAD_NAME: usize = 6;
+const MISREAD_WORD: usize = 4;
+
+/// Whether a reader can overlook the difference: one letter of a longer word is another one, is missing, is too much, or
+/// two are swapped. Digits are read one by one, and what ends a name, such as a plural, is seen.
+fn is_misread(name: &str, other: &str) -> bool {
+    if name.len().min(other.len()) < MISREAD_NAME {
+        return false;
+    }
+    let (one, two): (Vec<&str>, Vec<&str>) =
+        (name.split('_').collect(), other.split('_').collect());
+    if one.len() != two.len() {
+        return false;
+    }
+    let mut unlike = one.iter().zip(&two).filter(|(one, two)| one != two);
+    match (unlike.next(), unlike.next()) {
+        (Some((one, two)), None) => {
+            one.len().min(two.len()) >= MISREAD_WORD && is_slip(one.as_bytes(), two.as_bytes())
+        }
+        _ => false,
+    }
+}
+
+/// Whether one slip of the pen makes one word of the other.
+fn is_slip(one: &[u8], two: &[u8]) -> bool {
+    let (short, long) = if one.len() <= two.len() { (one, two) } else { (two, one) };
+    let same = short.iter().zip(long).take_while(|(one, two)| one == two).count();
+    let are_letters = |word: &[u8]| word.iter().all(u8::is_ascii_lowercase);
+    match (&short[same..], &long[same..]) {
+        // At the end, a further letter is a form of the word.
+        ([], _) => false,
+        (rest, [extra, longer @ ..]) if rest == longer => are_letters(&[*extra]),
+        ([a, rest @ ..], [b, others @ ..]) if rest == others => are_letters(&[*a, *b]),
+        ([a, b, rest @ ..], [c, d, others @ ..]) if (a, b) == (d, c) && rest == others => {
+            are_letters(&[*a, *b])
+        }
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -130,10 +172,32 @@ mod tests {
         }
         check("shellfish", &no_tools(), &[]).unwrap();
         let others = ["read_file".to_owned()];
-        for bad in ["read_file", "re4d_file", "r3ad_fi1e", "readfile"] {
+        for bad in [
+            "read_file",
+            "re4d_file",
+            "r3ad_fi1e",
+            "readfile",
+            "reed_file",
+            "raed_file",
+            "rread_file",
+            "read_fle",
+            "read_fiie",
+        ] {
             let Err(err) = check(bad, &no_tools(), &others) else { panic!("{bad}") };
             assert_eq!(err.kind, PluginErrorKind::NameTaken, "{bad}");
         }
-        check("read_files", &no_tools(), &others).unwrap();
+        for good in ["read_files", "read_pile2", "red_file", "write_file", "read_line_file"] {
+            check(good, &no_tools(), &others).unwrap_or_else(|err| panic!("{good}: {err}"));
+        }
+        // Short names and numbers are read letter by letter.
+        for (other, good) in [
+            ("grep", "grip"),
+            ("tool_1", "tool_2"),
+            ("step_10", "step_11"),
+            ("x_in_use", "x_on_use"),
+        ] {
+            check(good, &no_tools(), &[other.to_owned()])
+                .unwrap_or_else(|err| panic!("{good}: {err}"));
+        }
     }
 }

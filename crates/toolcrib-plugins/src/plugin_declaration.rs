@@ -5,6 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::{Map, Value};
 use toolcrib_core::Tier;
 
+use crate::example_uses::ExampleUse;
 use crate::permissions::Permissions;
 use crate::plugin_error::{PluginError, PluginErrorKind};
 
@@ -48,6 +49,9 @@ pub struct PluginExample {
     /// The result. Without one, the call only has to succeed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply: Option<Value>,
+    /// What it uses of `ctx`, in order, and what that returns. Nothing is reached.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ctx: Vec<ExampleUse>,
 }
 
 impl PluginDeclaration {

@@ -50,6 +50,8 @@ pub enum PluginErrorKind {
     OwnProposal,
     /// Nobody has approved this version.
     NotApproved,
+    /// The operator has switched tools of other authors off.
+    Off,
     /// What the work needs is in use or missing now.
     Busy,
     /// Reading or writing the plugin's files failed.
@@ -58,7 +60,7 @@ pub enum PluginErrorKind {
 
 impl PluginErrorKind {
     /// Every kind, for tests that hold over all of them.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::BadName,
         Self::NameTaken,
         Self::BadManifest,
@@ -74,6 +76,7 @@ impl PluginErrorKind {
         Self::Changed,
         Self::OwnProposal,
         Self::NotApproved,
+        Self::Off,
         Self::Busy,
         Self::Store,
     ];
@@ -96,6 +99,7 @@ impl PluginErrorKind {
             Self::Changed => "changed_since_shown",
             Self::OwnProposal => "own_proposal",
             Self::NotApproved => "not_approved",
+            Self::Off => "plugins_off",
             Self::Busy => "busy",
             Self::Store => "store_failed",
         }
@@ -116,7 +120,7 @@ impl PluginErrorKind {
             Self::AlreadyPending => ErrorKind::Exists,
             Self::NotFound => ErrorKind::NotFound,
             Self::Closed | Self::Changed => ErrorKind::Changed,
-            Self::OwnProposal | Self::NotApproved => ErrorKind::Refused,
+            Self::OwnProposal | Self::NotApproved | Self::Off => ErrorKind::Refused,
             Self::Busy => ErrorKind::Unavailable,
             Self::Store => ErrorKind::Io,
         }

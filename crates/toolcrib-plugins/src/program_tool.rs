@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use toolcrib_core::calling_client::MessageLevel;
 use toolcrib_core::tool::ReplyFuture;
 use toolcrib_core::{
-    Cancel, Ctx, Declared, ErrorKind, Limits, LoadedTool, Permit, Plan, Prepared, ToolError,
+    Cancel, Ctx, Declared, ErrorKind, Limits, LoadedTool, Meter, Permit, Plan, Prepared, ToolError,
     ToolKind,
 };
 
@@ -21,7 +21,6 @@ use crate::program_failure::ProgramCallTerms;
 use crate::program_pool::{ProgramPlaces, ProgramPool, ProgramReach, ProgramStart, TakenProgram};
 use crate::program_run::ProgramMode;
 use crate::schema_check::CheckedSchema;
-use crate::secret_values::SecretValues;
 
 /// The time after its deadline in which a program is killed.
 const KILL_RESERVE: Duration = Duration::from_millis(400);
@@ -82,7 +81,7 @@ impl ProgramTool {
         limits: Limits,
         cancel: &Cancel,
     ) -> Result<Value, ToolError> {
-        self.reply(args, call, limits, cancel).map(|reply| reply.answer)
+        self.reply(args, call, limits, cancel, &Meter::default()).map(|reply| reply.answer)
     }
 
     fn reply(
@@ -91,6 +90,7 @@ impl ProgramTool {
         call: ProgramCall<'_>,
         limits: Limits,
         cancel: &Cancel,
+        meter: &Meter,
     ) -> Result<ProgramReply, ToolError> {
         let secrets = self.start.secrets.as_ref().map_err(|names| self.missing(names))?;
         let time = Duration::from_millis(limits.deadline_ms);
@@ -101,12 +101,12 @@ impl ProgramTool {
         params.insert("callId".to_owned(), call.call.into());
         let params = Value::Object(params);
         let reply = match self.start.mode {
-            ProgramMode::Once => self.call_once(&params, wait, &facts),
-            ProgramMode::Resident => self.call_resident(&params, wait, &facts),
+            ProgramMode::Once => self.call_once(&params, wait, &facts, meter),
+            ProgramMode::Resident => self.call_resident(&params, wait, &facts, meter),
         };
         let answered = reply
             .and_then(|ProgramReply { answer, printed }| Ok((result_of(answer, &facts)?, printed)));
-        let (result, printed) = answered.map_err(|err| without_secrets(err, secrets))?;
+        let (result, printed) = answered.map_err(|err| secrets.hide_in_error(err))?;
         let (result, printed) = (secrets.hide(result), secrets.hide_in(&printed));
         if result.to_string().len() > limits.output_bytes {
             return Err(facts.too_long());
@@ -122,11 +122,13 @@ impl ProgramTool {
         params: &Value,
         wait: PipeWait<'_>,
         facts: &ProgramCallTerms<'_>,
+        meter: &Meter,
     ) -> Result<ProgramReply, ToolError> {
         let mut taken = self.pool.take(&self.start, wait.until, wait.cancel)?;
         let most_bytes = facts.result_bytes + ENVELOPE_BYTES;
         let answer = taken.process.ask_once(params, wait, most_bytes);
         let printed = taken.process.end_and_printed();
+        meter.add(&taken.process.newly_used());
         match answer {
             Ok(answer) => Ok(ProgramReply { answer, printed }),
             Err(fault) => Err(facts.error_of(&fault, &printed)),
@@ -138,6 +140,7 @@ impl ProgramTool {
         params: &Value,
         wait: PipeWait<'_>,
         facts: &ProgramCallTerms<'_>,
+        meter: &Meter,
     ) -> Result<ProgramReply, ToolError> {
         let mut taken = self.pool.take(&self.start, wait.until, wait.cancel)?;
         let is_used = taken.process.is_used();
@@ -159,6 +162,7 @@ impl ProgramTool {
             let most_bytes = facts.result_bytes + ENVELOPE_BYTES;
             taken.process.ask("execute", params, wait, most_bytes).map(Ok)
         });
+        meter.add(&taken.process.newly_used());
         match asked {
             Ok(answer) => {
                 let printed = taken.process.newly_printed();
@@ -295,23 +299,13 @@ impl Prepared for PreparedProgram {
             let session = ctx.calls.as_ref().map_or("", |calls| calls.session().0.as_str());
             let call = ProgramCall { session, call: &ctx.call.0 };
             let ProgramReply { answer, printed } =
-                self.tool.reply(&self.args, call, ctx.terms.limits, &ctx.cancel)?;
+                self.tool.reply(&self.args, call, ctx.terms.limits, &ctx.cancel, &ctx.meter)?;
             // A client that does not want to know is no reason to fail.
             if !printed.trim().is_empty() {
                 let _ = ctx.client.log(MessageLevel::Info, printed.trim_end().to_owned()).await;
             }
             Ok(answer)
         })
-    }
-}
-
-/// Returns an error whose texts have no value of a secret.
-fn without_secrets(err: ToolError, secrets: &SecretValues) -> ToolError {
-    let hide = |(name, value)| (name, secrets.hide(value));
-    ToolError {
-        message: secrets.hide_in(&err.message),
-        context: err.context.into_iter().map(hide).collect(),
-        ..err
     }
 }
 

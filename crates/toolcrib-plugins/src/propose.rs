@@ -43,6 +43,7 @@ impl Lifecycle {
     /// Examines a tool, and adds it to the proposals that wait. This takes as long as the tool's examples do.
     pub fn propose(&self, new: NewTool, by: &Caller) -> Result<ToolProposal, ProposalFaults> {
         let NewTool { name, description, source, reasoning } = new;
+        self.require_enabled()?;
         check_form(&name)?;
         require_short("description", &description)?;
         require_short("reasoning", &reasoning)?;
@@ -86,6 +87,7 @@ impl Lifecycle {
 
     /// Examines a tool and runs its examples, as a proposal does, and keeps nothing.
     pub fn examine(&self, name: &str, source: PluginSource) -> Result<Examined, ProposalFaults> {
+        self.require_enabled()?;
         check_form(name)?;
         let others = self.other_names(name)?;
         let examination = self.examination(&others);

@@ -26,7 +26,8 @@ const SUMMARY: &str = "Propose a new tool, or a new version of one. It is an ES 
 
 /// Proposes tools. To propose harms nobody: nothing is loaded before a person has approved it.
 pub struct ProposeTool {
-    lifecycle: Lifecycle,
+    /// What is proposed goes here. A process that only lists tools has none.
+    lifecycle: Option<Lifecycle>,
     schema: CheckedSchema,
 }
 
@@ -41,6 +42,11 @@ struct ProposeArgs {
 impl ProposeTool {
     /// Makes the tool. What it proposes goes to `lifecycle`.
     pub fn new(lifecycle: Lifecycle) -> Result<Self, PluginError> {
+        Ok(Self { lifecycle: Some(lifecycle), ..Self::listed()? })
+    }
+
+    /// Makes the tool for a process that only lists tools.
+    pub fn listed() -> Result<Self, PluginError> {
         let text = |about: &str| json!({"type": "string", "description": about});
         let schema = json!({
             "type": "object",
@@ -53,7 +59,7 @@ impl ProposeTool {
             "required": ["name", "description", "code", "reasoning"],
             "additionalProperties": false,
         });
-        Ok(Self { lifecycle, schema: CheckedSchema::new(schema)? })
+        Ok(Self { lifecycle: None, schema: CheckedSchema::new(schema)? })
     }
 }
 
@@ -104,10 +110,14 @@ impl Prepared for PreparedProposal {
             let Some(calls) = &ctx.calls else {
                 return Err(ToolError::new(ErrorKind::Refused, "a tool cannot propose tools"));
             };
+            let Some(lifecycle) = &self.tool.lifecycle else {
+                let message = "this process only lists tools";
+                return Err(ToolError::new(ErrorKind::Unavailable, message));
+            };
             let ProposeArgs { name, description, code, reasoning } = self.args;
             let source = PluginSource::of_module(code)?;
             let new = NewTool { name, description, source, reasoning };
-            let proposed = self.tool.lifecycle.propose(new, calls.outer_caller());
+            let proposed = lifecycle.propose(new, calls.outer_caller());
             let proposal = proposed.map_err(|faults| told(&faults))?;
             Ok(json!({
                 "id": proposal.id,

@@ -53,6 +53,7 @@ impl Lifecycle {
     /// Looks through the tools folder. A module that changed and whose version is approved becomes active. One that is
     /// gone from the folder changes nothing: the version that runs is the copy among the versions.
     pub fn reload(&self, by: &Principal) -> Result<Vec<FoundPlugin>, PluginError> {
+        self.require_enabled()?;
         self.expire()?;
         let files = tools_folder::scan(&self.rules.tools_folder)?;
         // Modules that are not known are loaded before the lock is taken: that is slow, and they are not trusted.
@@ -69,6 +70,7 @@ impl Lifecycle {
         code: &str,
         by: &Principal,
     ) -> Result<ActivatedTool, ProposalFaults> {
+        self.require_enabled()?;
         check_form(name)?;
         if self.rules.approval == ApprovalRule::Always {
             let message = "a tool needs an approval before it is written";

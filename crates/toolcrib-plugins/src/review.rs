@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use similar::TextDiff;
-use toolcrib_core::escape;
+use toolcrib_core::policy::grant::Grant;
+use toolcrib_core::{ToolName, escape};
 
-use crate::lifecycle::Lifecycle;
+use crate::lifecycle::{Lifecycle, PLUGINS_CATALOGUE};
 use crate::permissions::PermissionChanges;
 use crate::plugin_declaration::PluginDeclaration;
-use crate::plugin_error::PluginError;
+use crate::plugin_error::{PluginError, PluginErrorKind};
 use crate::source_text::source_text;
 use crate::tool_proposal::{ExampleResult, ProposalAnswer, ProposalStatus, ToolProposal};
 use crate::version_hash::VersionHash;
@@ -39,6 +40,8 @@ pub struct ProposalReview {
     pub difference: Option<String>,
     /// The permissions that the active version does not have, and those that it alone has.
     pub permission_changes: PermissionChanges,
+    /// What people granted to calls of the tool: it holds for the new version too. Escaped.
+    pub grants: Vec<String>,
     /// What the examples of the active version did when it was proposed.
     pub examples_before: Vec<ExampleResult>,
 }
@@ -89,6 +92,7 @@ impl Lifecycle {
                 None => Vec::new(),
             },
             active: active.map(|active| active.hash),
+            grants: self.grants_on(&proposal.name)?,
             declaration: version.declaration,
             proposal: escaped(proposal),
         })
@@ -129,6 +133,23 @@ impl Lifecycle {
         Ok(all)
     }
 
+    /// Returns the grants that are in force for calls of a tool, in words.
+    fn grants_on(&self, name: &str) -> Result<Vec<String>, PluginError> {
+        let (tool, now) = (ToolName::new(PLUGINS_CATALOGUE, name), self.clock.now());
+        let all = self.grants.current().map_err(|err| {
+            let message = format!("what was granted to `{name}` cannot be read: {err}");
+            PluginError::new(PluginErrorKind::Store, message)
+        })?;
+        let holds = |it: &&Grant| {
+            it.enabled && it.tool_name == tool && it.expires_at.is_none_or(|end| now < end)
+        };
+        let told = |it: &Grant| {
+            let text = format!("{}: {} (always, said {})", it.id, it.covers.text(), it.by);
+            escape::line(&text).into_owned()
+        };
+        Ok(all.iter().filter(holds).map(told).collect())
+    }
+
     /// Returns the active version of the proposed tool. One that is damaged counts as none: the whole code is new then.
     fn active_beside(&self, proposal: &ToolProposal) -> Result<Option<SavedVersion>, PluginError> {
         let state = self.store.states.find(&proposal.name)?;
@@ -167,10 +188,10 @@ mod tests {
     use std::fs;
 
     use serde_json::json;
+    use toolcrib_core::policy::grant::{Covers, Scope, Wish};
 
     use super::*;
     use crate::lifecycle_fixture::{Fixture, approver, code, new_tool};
-    use crate::plugin_error::PluginErrorKind;
 
     #[test]
     fn a_review_shows_code_difference_and_permissions() {
@@ -201,6 +222,27 @@ mod tests {
         let all: Vec<_> = lifecycle.proposals().unwrap().into_iter().map(|it| it.status).collect();
         assert_eq!(all, [ProposalStatus::Approved, ProposalStatus::Rejected]);
         assert_eq!(lifecycle.review("absent").unwrap_err().kind, PluginErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_review_tells_what_was_granted_to_the_tool_and_holds_for_the_new_version() {
+        let fixture = Fixture::new();
+        let lifecycle = &fixture.lifecycle;
+        let wish = Wish {
+            covers: Covers::Call { args: "{\"a\":1}".to_owned(), links: Vec::new() },
+            scope: Scope::User,
+            minutes: None,
+        };
+        let grant = |id: &str, tool: &str| {
+            wish.granted(id.to_owned(), &tool.into(), "bob", lifecycle.clock.now())
+        };
+        lifecycle.grants.add(grant("g1", "plugins/hello")).unwrap();
+        lifecycle.grants.add(grant("g2", "plugins/other")).unwrap();
+        let revoked = Grant { enabled: false, ..grant("g3", "plugins/hello") };
+        lifecycle.grants.add(revoked).unwrap();
+        fixture.propose("hello", "one");
+        let told = lifecycle.review("hello").unwrap().grants;
+        assert_eq!(told, ["g1: call = {\"a\":1} (always, said bob)"]);
     }
 
     #[test]

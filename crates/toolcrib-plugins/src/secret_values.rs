@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde_json::Value;
-use toolcrib_core::escape;
+use toolcrib_core::{ToolError, escape};
 
 /// The shortest value that is taken out of texts. A shorter one would be found in words that have nothing to do with it.
 const LEAST_HIDDEN: usize = 6;
@@ -52,6 +52,20 @@ impl SecretValues {
         hidden.iter().fold(text.to_owned(), |text, (name, form)| {
             text.replace(&**form, &format!("[secret {name}]"))
         })
+    }
+
+    /// Does the same in the texts of an error.
+    pub(crate) fn hide_in_error(&self, err: ToolError) -> ToolError {
+        if self.0.is_empty() {
+            return err;
+        }
+        let hide = |(name, value)| (name, self.hide(value));
+        ToolError {
+            message: self.hide_in(&err.message),
+            hint: err.hint.as_deref().map(|hint| self.hide_in(hint)),
+            context: err.context.into_iter().map(hide).collect(),
+            ..err
+        }
     }
 
     /// Does the same in every text of a value.

@@ -114,6 +114,9 @@ pub(crate) struct ModuleEnd {
     /// What the module printed.
     #[serde(default)]
     pub(crate) console: Console,
+    /// The processor time of the worker since the end of the call before, in microseconds.
+    #[serde(default)]
+    pub(crate) cpu_us: u64,
 }
 
 /// How a call ended.

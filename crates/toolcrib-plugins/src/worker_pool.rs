@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use toolcrib_core::worker::Workers;
-use toolcrib_core::{Cancel, ErrorKind, ToolError};
+use toolcrib_core::{Cancel, ErrorKind, Meter, ToolError};
 
 use crate::live_worker::{LiveWorker, ModuleCode, ModuleTask, WorkerFault};
 use crate::module_failure::{RunFacts, plugin_error};
@@ -98,6 +98,8 @@ pub(crate) struct TaskTime<'a> {
     pub(crate) cancel: &'a Cancel,
     /// Whether a module made the call.
     pub(crate) is_inner: bool,
+    /// Where what the worker uses is counted.
+    pub(crate) meter: &'a Meter,
 }
 
 /// What a call returned, and what its module printed.
@@ -200,12 +202,14 @@ impl WorkerPool {
         self.replace_spare(&taken);
         let is_used = taken.idle.worker.tasks() > 0;
         let mut ended = taken.idle.worker.call(code, task, until, time.cancel);
+        time.meter.add(&taken.idle.worker.usage_of(&ended));
         // A worker that went away or misbehaved after its last call has done nothing for this one.
         let is_stale = matches!(ended, Err(WorkerFault::Ended(_) | WorkerFault::Misbehaved(_)));
         if is_used && is_stale && !taken.idle.worker.has_used() {
             drop(taken);
             taken = self.take(code, most, until, time.cancel)?;
             ended = taken.idle.worker.call(code, task, until, time.cancel);
+            time.meter.add(&taken.idle.worker.usage_of(&ended));
         }
         let ModuleEnd { how, console, .. } = match ended {
             Ok(end) => end,

@@ -15,7 +15,8 @@ use toolcrib_core::worker::{
     StartedWorker, WorkerControl, WorkerEnd, WorkerProgram, WorkerRequest, Workers,
 };
 use toolcrib_core::{
-    Cancel, Clock, Durability, ErrorKind, Event, NoClient, Note, RecordError, Recorder, ToolError,
+    Cancel, Clock, Durability, ErrorKind, Event, Meter, NoClient, Note, RecordError, Recorder,
+    ToolError,
 };
 use toolcrib_plugins::mcp::definition::ToolDefinition;
 use toolcrib_plugins::mcp::pin_store::PinStore;
@@ -24,6 +25,7 @@ use toolcrib_plugins::mcp::server_connection::{
 };
 use toolcrib_plugins::mcp::server_spec::ServerSpec;
 use toolcrib_plugins::plugin_store::PluginStore;
+use toolcrib_plugins::secret_values::SecretValues;
 
 /// A server that knows the protocol with `initialize`. What `tools/call` does comes in place of `CALL`, the list of its
 /// tools in place of `TOOLS`.
@@ -209,6 +211,7 @@ impl Bench {
             pins: pins.clone(),
             event_loop: Arc::clone(&event_loop),
             environment: Arc::new(BTreeMap::new()),
+            secrets: SecretValues::new([("TOY_TOKEN".to_owned(), "hunter2222".to_owned())]),
             tls: Arc::new(|| Err(ToolError::new(ErrorKind::Unavailable, "no TLS here"))),
         };
         let spec = ServerSpec::of_table("toy", &table).unwrap();
@@ -223,7 +226,8 @@ impl Bench {
     fn call(&self, cancel: &Cancel) -> Result<Value, ToolError> {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let longest = Duration::from_mins(1);
-        let terms = ServerCallTerms { longest, cancel, client: &NoClient };
+        let terms =
+            ServerCallTerms { longest, cancel, meter: &Meter::default(), client: &NoClient };
         let mut args = Map::new();
         args.insert("text".to_owned(), "hi".into());
         let (echo, hash) = (self.echo(), self.echo().hash());

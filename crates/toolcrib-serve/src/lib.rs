@@ -38,9 +38,9 @@ pub use api::{
     FullError, FullOutcome, HealthState, LineKind, LiveConfig, LivePlugins, Measure, PlannedCall,
     PlannedEdit, PreviewedFile, RebuiltStats, RecordedOverview, RecordedSeries, ReplayedCall,
     ReportError, ReportKind, RestoredFile, RulesChanged, RulesReplay, RunningCalls, SettingsReport,
-    SettingsState, SharedFlush, ShownChange, ShownSetting, Statistics, TaskState, TaskSummary,
-    TextDifference, ToolConfig, ToolConfigChange, ToolHealth, UndoPreview, UndoReport, Wanted,
-    WantedChanges, WantedReplay, WorseMeasure, has_bare_names, routes,
+    SettingsState, SharedFlush, ShownChange, ShownSetting, ShownVersions, Statistics, TaskState,
+    TaskSummary, TextDifference, ToolConfig, ToolConfigChange, ToolHealth, UndoPreview, UndoReport,
+    Wanted, WantedChanges, WantedReplay, WorseMeasure, has_bare_names, routes,
 };
 pub use body::JsonBody;
 pub use config::{ConnectionBounds, ListenAddress, RequestBounds, RequestRate, ServerConfig};
@@ -57,7 +57,10 @@ pub use oauth::{
 pub use observation::{EndpointError, ObservedRecorder, Observer, OtlpEndpoint, SpanExporter};
 pub use page_session::PageSessions;
 pub use pipeline::Served;
-pub use plugin_views::{PendingFields, PluginFields, ProposalFields, ReviewFields};
+pub use plugin_views::{
+    AnswerFields, AskedPermissions, ExampleFields, PendingFields, PluginDetailFields, PluginFields,
+    ProposalFields, ReviewFields, VersionFields,
+};
 pub use presented_token::TokenBook;
 pub use reply::{ApiError, RequestId};
 pub use server::{Server, ServerEnd};

@@ -1,46 +1,62 @@
-//! Proposals and tools from other authors, as JSON tells them: over HTTP, and with `--json` at the terminal.
+//! Proposals and tools from other authors, as JSON tells them: over HTTP, with `--json` at the terminal, and to a terminal
+//! that works with a server.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
-use serde::Serialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use toolcrib_core::escape;
 use toolcrib_plugins::activation::ToolSummary;
 use toolcrib_plugins::permissions::{PermissionChanges, Permissions};
 use toolcrib_plugins::review::{KeptProposal, PendingTool, ProposalReview};
+use toolcrib_plugins::source_text::source_text;
 use toolcrib_plugins::tool_proposal::{ExampleResult, ProposalAnswer, ToolProposal};
+use toolcrib_plugins::version_store::SavedVersion;
 
 /// A proposal, as every reply has it.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProposalFields {
-    id: String,
-    tool_name: String,
+    /// The id.
+    pub id: String,
+    /// The name of the tool.
+    pub tool_name: String,
     /// `pending`, `approved`, `rejected` or `expired`.
-    status: &'static str,
-    created_at: String,
-    expires_at: String,
+    pub status: String,
+    /// When it was proposed.
+    pub created_at: String,
+    /// Until when it can be answered.
+    pub expires_at: String,
     /// The hash of code and declaration, which an approval is bound to.
-    hash: String,
+    pub hash: String,
+    /// The hash of the version that was active when it was proposed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<String>,
     /// Who proposed it.
-    by: String,
+    pub by: String,
+    /// The role of who proposed it.
+    pub role: String,
+    /// The door that the proposal came by.
+    pub door: String,
     /// Why.
-    reasoning: String,
+    pub reasoning: String,
     /// What the examples did that the module declares.
-    examples: Vec<ExampleFields>,
+    pub examples: Vec<ExampleFields>,
 }
 
 /// What an example of a module did.
-#[derive(Serialize, JsonSchema)]
-struct ExampleFields {
-    about: String,
-    ok: bool,
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct ExampleFields {
+    /// What the example shows.
+    pub about: String,
+    /// Whether the tool did what the example says.
+    pub ok: bool,
     /// What went wrong.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    message: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
     /// How long it took, in milliseconds.
-    #[serde(rename = "elapsedMs", skip_serializing_if = "Option::is_none")]
-    elapsed_ms: Option<f64>,
+    #[serde(rename = "elapsedMs", default, skip_serializing_if = "Option::is_none")]
+    pub elapsed_ms: Option<f64>,
 }
 
 /// A proposal that is kept, answered or not.
@@ -55,65 +71,78 @@ pub(crate) struct KeptFields {
 }
 
 /// A proposal that waits.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PendingFields {
+    /// The proposal.
     #[serde(flatten)]
-    proposal: ProposalFields,
-    description: String,
+    pub proposal: ProposalFields,
+    /// What the tool does, in the words of who proposed it.
+    pub description: String,
+    /// What the module says of itself, which is what models will read.
+    pub declared_description: String,
     /// The beginning of the code.
-    code_preview: String,
+    pub code_preview: String,
+    /// What the tool would be allowed to do.
     #[serde(flatten)]
-    asked: AskedPermissions,
+    pub asked: AskedPermissions,
 }
 
 /// What a tool would be allowed to do.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct AskedPermissions {
+pub struct AskedPermissions {
     /// The tier that the tool would have.
-    tier: u8,
-    /// What it asks for: `read`, `write`, `hosts`, `tools`, `secrets`.
-    permissions: Value,
+    pub tier: u8,
+    /// What it asks for: `read`, `write`, `hosts`, `tools`, `secrets`, `volumes`.
+    #[schemars(with = "Value")]
+    pub permissions: Permissions,
     /// What it asks for and the active version does not, and the other way round: `added` and `removed`.
-    permission_changes: Value,
+    #[schemars(with = "Value")]
+    pub permission_changes: PermissionChanges,
 }
 
 /// A proposal with all that an answer needs.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReviewFields {
-    proposal: ProposalFields,
-    description: String,
+    /// The proposal.
+    pub proposal: ProposalFields,
+    /// What the tool does, in the words of who proposed it.
+    pub description: String,
     /// What the module says of itself, which is what models will read.
-    declared_description: String,
+    pub declared_description: String,
     /// The JSON Schema of the arguments.
-    parameters: Value,
+    pub parameters: Value,
+    /// What the tool would be allowed to do.
     #[serde(flatten)]
-    asked: AskedPermissions,
+    pub asked: AskedPermissions,
     /// The code. Characters that would hide something are escaped.
-    code: String,
+    pub code: String,
     /// The hash of the version that is active now.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    active: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active: Option<String>,
     /// What differs from the code of that version.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    difference: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub difference: Option<String>,
     /// What the examples of that version did when it was proposed.
-    examples_before: Vec<ExampleFields>,
+    pub examples_before: Vec<ExampleFields>,
     /// The answer, if there is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    answer: Option<AnswerFields>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<AnswerFields>,
+    /// What people granted to calls of the tool. It holds for the new version, too.
+    pub grants: Vec<String>,
 }
 
 /// The answer to a proposal.
-#[derive(Serialize, JsonSchema)]
-struct AnswerFields {
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct AnswerFields {
     /// Who answered. Nobody, if its time was over.
-    by: Option<String>,
+    pub by: Option<String>,
     /// The reason that was given.
-    reason: String,
-    at: String,
+    pub reason: String,
+    /// When.
+    pub at: String,
 }
 
 impl ProposalFields {
@@ -122,11 +151,14 @@ impl ProposalFields {
         Self {
             id: proposal.id.as_str().to_owned(),
             tool_name: proposal.name.clone(),
-            status,
+            status: status.to_owned(),
             created_at: stamp(proposal.created_at),
             expires_at: stamp(proposal.expires_at),
             hash: proposal.hash.as_str().to_owned(),
+            replaces: proposal.replaces.as_ref().map(|hash| hash.as_str().to_owned()),
             by: proposal.by.principal.name.clone(),
+            role: proposal.by.principal.role.as_str().to_owned(),
+            door: proposal.by.door.as_str().to_owned(),
             reasoning: proposal.reasoning.clone(),
             examples: proposal.examples.iter().map(ExampleFields::of).collect(),
         }
@@ -134,7 +166,8 @@ impl ProposalFields {
 }
 
 impl ExampleFields {
-    fn of(example: &ExampleResult) -> Self {
+    /// Returns what is told of an example.
+    pub fn of(example: &ExampleResult) -> Self {
         Self {
             about: example.about.clone(),
             ok: example.is_ok,
@@ -167,6 +200,7 @@ impl PendingFields {
         Self {
             proposal: ProposalFields::of(&pending.proposal, "pending"),
             description: pending.proposal.description.clone(),
+            declared_description: escape::lines(&declared.description).into_owned(),
             code_preview: pending.code_preview.clone(),
             asked: AskedPermissions::of(
                 declared.tier.number(),
@@ -179,7 +213,7 @@ impl PendingFields {
 
 impl AskedPermissions {
     fn of(tier: u8, permissions: &Permissions, changes: &PermissionChanges) -> Self {
-        Self { tier, permissions: json!(permissions), permission_changes: json!(changes) }
+        Self { tier, permissions: permissions.clone(), permission_changes: changes.clone() }
     }
 }
 
@@ -202,62 +236,103 @@ impl ReviewFields {
             code: review.code,
             active: review.active.map(String::from),
             difference: review.difference,
+            grants: review.grants,
         }
     }
 }
 
 /// A tool from another author.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PluginFields {
-    name: String,
-    /// Whether it is on offer.
-    enabled: bool,
+    /// The name.
+    pub name: String,
+    /// Whether nobody has disabled it.
+    pub enabled: bool,
+    /// Whether it is on offer: it is enabled, runs, and asks for no more than the settings allow.
+    pub on_offer: bool,
     /// The hash of the active version.
-    version: Option<String>,
+    pub version: Option<String>,
     /// What it may use.
-    permissions: Value,
+    #[schemars(with = "Value")]
+    pub permissions: Option<Permissions>,
     /// Why the active version does not run, if it does not.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    problem: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
     /// The id of a proposal that waits.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pending: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pending: Option<String>,
     /// The versions that became active, the oldest first.
-    history: Vec<VersionFields>,
+    pub history: Vec<VersionFields>,
 }
 
 /// A version that became active.
-#[derive(Serialize, JsonSchema)]
-struct VersionFields {
-    version: String,
-    at: String,
-    by: String,
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct VersionFields {
+    /// The hash.
+    pub version: String,
+    /// When.
+    pub at: String,
+    /// Who did it.
+    pub by: String,
     /// `approved`, `rolled_back`, `reloaded` or `written`.
-    how: Value,
+    pub how: String,
+}
+
+/// A tool from another author, with its code.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PluginDetailFields {
+    /// The tool, as it is listed.
+    #[serde(flatten)]
+    pub plugin: PluginFields,
+    /// What the version that runs says of itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The hash of the version that a roll-back without a version makes active.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version_before: Option<String>,
+    /// The code of the version that runs. Characters that would hide something are escaped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
 }
 
 impl PluginFields {
     /// Returns what is told of a tool.
     pub fn of(tool: &ToolSummary) -> Self {
-        let permissions = match &tool.running {
-            Ok(Some(version)) => json!(version.declaration.permissions),
-            Ok(None) | Err(_) => Value::Null,
-        };
+        let running = tool.running.as_ref().ok().and_then(Option::as_ref);
         let history = tool.state.history.iter().map(|it| VersionFields {
             version: it.hash.as_str().to_owned(),
             at: stamp(it.at),
             by: it.by.clone(),
-            how: json!(it.how),
+            how: it.how.as_str().to_owned(),
         });
         Self {
             name: tool.name.clone(),
             enabled: tool.state.is_enabled,
+            on_offer: tool.is_on_offer,
             version: tool.state.active.as_ref().map(|hash| hash.as_str().to_owned()),
-            permissions,
+            permissions: running.map(|version| version.declaration.permissions.clone()),
             problem: tool.running.as_ref().err().map(ToString::to_string),
             pending: tool.pending.as_ref().map(|id| id.as_str().to_owned()),
             history: history.collect(),
+        }
+    }
+}
+
+impl PluginDetailFields {
+    /// Returns what is told of one tool.
+    pub fn of(tool: &ToolSummary) -> Self {
+        let running = tool.running.as_ref().ok().and_then(Option::as_ref);
+        let described =
+            |version: &SavedVersion| escape::lines(&version.declaration.description).into_owned();
+        let code =
+            |version: &SavedVersion| escape::lines(&source_text(&version.source)).into_owned();
+        Self {
+            plugin: PluginFields::of(tool),
+            description: running.map(described),
+            version_before: tool.state.version_before().map(|hash| hash.as_str().to_owned()),
+            code: running.map(code),
         }
     }
 }

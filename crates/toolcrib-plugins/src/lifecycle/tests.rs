@@ -425,3 +425,24 @@ fn the_code_of_old_rejected_proposals_is_forgotten_and_approved_code_is_not() {
     assert_eq!(lifecycle.proposals().unwrap().len(), 201);
     assert_eq!(fixture.active(), ["one"]);
 }
+
+#[test]
+fn nothing_is_examined_loaded_or_approved_while_tools_of_others_are_off() {
+    let fixture = Fixture::new();
+    fixture.propose("hello", "one");
+    fixture.drop_module("other", &code("other", "x", json!({})));
+    let mut off = fixture.lifecycle.clone();
+    off.rules.is_enabled = false;
+    let new = || new_tool("fresh", code("fresh", "x", json!({})));
+    let admin = approver("bob");
+    let kinds = [
+        off.propose(new(), &agent("ada")).unwrap_err().0[0].kind,
+        off.examine("fresh", new().source).unwrap_err().0[0].kind,
+        off.write("fresh", &code("fresh", "x", json!({})), &admin).unwrap_err().0[0].kind,
+        off.approve("hello", None, &admin).unwrap_err().kind,
+        off.reload(&admin).unwrap_err().kind,
+    ];
+    assert_eq!(kinds, [PluginErrorKind::Off; 5]);
+    off.reject("hello", "no", &admin).unwrap();
+    fixture.lifecycle.propose(new(), &agent("ada")).expect("the control");
+}

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -19,7 +20,7 @@ use tokio::sync::mpsc;
 use toolcrib_core::calling_client::ProgressReport;
 use toolcrib_core::command::End;
 use toolcrib_core::worker::{StartedWorker, WorkerControl};
-use toolcrib_core::{Cancel, ErrorKind, ToolError, escape};
+use toolcrib_core::{Cancel, ErrorKind, Meter, ToolError, Usage, escape};
 
 use super::client_side::ClientSide;
 use super::definition::ToolDefinition;
@@ -75,6 +76,8 @@ pub(crate) struct ServerCall {
     /// How long the call may take in all.
     pub(crate) longest: Duration,
     pub(crate) cancel: Cancel,
+    /// Where what the server uses is counted.
+    pub(crate) meter: Meter,
     /// Where its progress is told.
     pub(crate) progress: mpsc::Sender<ProgressReport>,
 }
@@ -85,6 +88,8 @@ pub(crate) struct LiveServer {
     service: RunningService<RoleClient, ClientSide>,
     link: ServerLink,
     told: Mutex<ToldTools>,
+    /// The processor time that calls were charged with, in microseconds.
+    charged_cpu_us: AtomicU64,
 }
 
 /// The tools that a server told last.
@@ -124,7 +129,13 @@ impl LiveServer {
         match serve_client_with_lifecycle(client, transport, era.mode()).await {
             Ok(service) => {
                 let link = ServerLink::Worker { control, fault };
-                Ok(Self { name, service, link, told: Mutex::default() })
+                Ok(Self {
+                    name,
+                    service,
+                    link,
+                    told: Mutex::default(),
+                    charged_cpu_us: AtomicU64::new(0),
+                })
             }
             Err(_) if fault.get().is_some() => Err(ended_error(&name, &control, &fault).await),
             Err(err) => Err(not_connected(&name, &err)),
@@ -139,14 +150,27 @@ impl LiveServer {
     ) -> Result<Self, ToolError> {
         let name = client.server().to_owned();
         match serve_client_with_lifecycle(client, transport, era.mode()).await {
-            Ok(service) => {
-                Ok(Self { name, service, link: ServerLink::Http, told: Mutex::default() })
-            }
+            Ok(service) => Ok(Self {
+                name,
+                service,
+                link: ServerLink::Http,
+                told: Mutex::default(),
+                charged_cpu_us: AtomicU64::new(0),
+            }),
             Err(ClientInitializeError::TransportError { error, .. }) => {
                 Err(not_connected(&name, &fault_words(&*error.error)))
             }
             Err(err) => Err(not_connected(&name, &err)),
         }
+    }
+
+    /// Returns what the server has used since this was asked last, as far as that is known. Calls share it, so what a call
+    /// used can count for another one.
+    pub(crate) fn newly_used(&self) -> Usage {
+        let ServerLink::Worker { control, .. } = &self.link else { return Usage::default() };
+        let Usage { cpu_us, peak_memory, .. } = control.usage();
+        let charged = self.charged_cpu_us.fetch_max(cpu_us, Ordering::Relaxed);
+        Usage { cpu_us: cpu_us.saturating_sub(charged), peak_memory, ..Usage::default() }
     }
 
     /// Says how the server ended.
@@ -210,7 +234,7 @@ impl LiveServer {
     /// Calls a tool, if its definition is the one that was accepted.
     pub(crate) async fn call(&self, call: ServerCall) -> Result<Value, ToolError> {
         self.require_accepted(&call)?;
-        let ServerCall { tool, args, idle, longest, cancel, progress, .. } = call;
+        let ServerCall { tool, args, idle, longest, cancel, meter, progress, .. } = call;
         let params = CallToolRequestParams::new(tool).with_arguments(args);
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let options = PeerRequestOptions::with_timeout(idle.min(longest))
@@ -229,6 +253,7 @@ impl LiveServer {
             () = cancel.cancelled() => None,
         };
         self.service.service().unfollow(&token);
+        meter.add(&self.newly_used());
         match answer {
             Some(Ok(ServerResult::CallToolResult(result))) => reply_of(&json!(result)),
             Some(Ok(ServerResult::InputRequiredResult(_))) => {

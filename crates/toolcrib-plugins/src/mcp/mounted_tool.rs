@@ -37,6 +37,8 @@ pub struct MountedTool {
     /// The hash of the definition that was accepted.
     hash: String,
     parameters: CheckedSchema,
+    /// The schema of the structured part of the result, if the server declares one.
+    output: Option<CheckedSchema>,
     spec: ServerSpec,
     /// The connection. A process that only lists tools has none.
     connection: Option<Arc<ServerConnection>>,
@@ -62,11 +64,14 @@ impl MountedTool {
             return Err(PluginError::new(PluginErrorKind::BadSchema, message));
         }
         let parameters = CheckedSchema::new(definition.input_schema.clone())?;
+        let output = Some(&definition.output_schema).filter(|schema| !schema.is_null());
+        let output = output.map(|schema| CheckedSchema::new(schema.clone())).transpose()?;
         Ok(Arc::new(Self {
             name,
             summary: definition.summary(&spec.name),
             hash: definition.hash(),
             parameters,
+            output,
             definition: definition.clone(),
             spec: spec.clone(),
             connection: connection.cloned(),
@@ -81,7 +86,10 @@ impl MountedTool {
     ) -> (Vec<Arc<Self>>, Vec<String>) {
         let (mut tools, mut warnings, mut names) = (Vec::new(), Vec::new(), BTreeSet::new());
         let server = &spec.name;
-        for definition in pins.on_offer() {
+        let (exact, others): (Vec<_>, Vec<_>) =
+            pins.on_offer().partition(|it| it.safe_name() == it.name);
+        // A name that only becomes another tool's by our spelling must not take its place.
+        for definition in exact.into_iter().chain(others) {
             let made = if names.insert(definition.safe_name()) {
                 Self::new(definition, spec, connection)
             } else {
@@ -105,6 +113,21 @@ impl MountedTool {
             ));
         }
         (tools, warnings)
+    }
+}
+
+impl MountedTool {
+    /// Fails if the structured part of a reply does not fit what the server declared.
+    fn check_reply(&self, reply: &Value) -> Result<(), ToolError> {
+        let Some(output) = &self.output else { return Ok(()) };
+        let Some(structured) = reply.get("structuredContent") else {
+            let message = format!(
+                "the MCP server `{}` declares a structured result of `{}`, and sent none",
+                self.spec.name, self.name
+            );
+            return Err(ToolError::new(ErrorKind::Failed, message).with("reason", "bad_result"));
+        };
+        output.check_result(structured)
     }
 }
 
@@ -167,6 +190,7 @@ impl Prepared for PreparedServerCall {
             let terms = ServerCallTerms {
                 longest: Duration::from_millis(ctx.terms.limits.deadline_ms),
                 cancel: &ctx.cancel,
+                meter: &ctx.meter,
                 client: &*ctx.client,
             };
             let Some(connection) = &tool.connection else {
@@ -174,7 +198,9 @@ impl Prepared for PreparedServerCall {
                 return Err(ToolError::new(ErrorKind::Unavailable, message));
             };
             let accepted = AcceptedTool { name: &tool.definition.name, hash: &tool.hash };
-            connection.call(accepted, args, terms).await
+            let reply = connection.call(accepted, args, terms).await?;
+            tool.check_reply(&reply)?;
+            Ok(reply)
         })
     }
 }

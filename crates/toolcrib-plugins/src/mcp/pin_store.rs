@@ -139,6 +139,12 @@ impl PinStore {
         Ok(pins)
     }
 
+    /// Returns the state folder, which no server sees.
+    pub(super) fn state_folder(&self) -> PathBuf {
+        let folder = self.store.folder();
+        folder.parent().unwrap_or(folder).to_owned()
+    }
+
     pub(super) fn store(&self) -> &PluginStore {
         &self.store
     }

@@ -17,7 +17,7 @@ use tokio::sync::{Mutex, mpsc};
 use toolcrib_core::worker::{
     FolderAccess, WorkerFolder, WorkerLimits, WorkerProgram, WorkerRequest, Workers,
 };
-use toolcrib_core::{CallingClient, Cancel, ErrorKind, ToolError};
+use toolcrib_core::{CallingClient, Cancel, ErrorKind, Meter, ToolError};
 
 pub use super::client_loop::ClientLoop;
 use super::client_side::ClientSide;
@@ -28,6 +28,7 @@ use super::live_server::{LiveServer, ProtocolEra, ServerCall};
 use super::pin_store::{PinStore, ServerPins};
 use super::server_spec::{ServerSpec, ServerWay};
 use super::server_text::ServerText;
+use crate::secret_values::SecretValues;
 
 /// How long a server may take until its tools are known.
 const CONNECT_TIME: Duration = Duration::from_secs(30);
@@ -58,6 +59,8 @@ pub struct ConnectionTools {
     pub environment: Arc<BTreeMap<String, String>>,
     /// How servers over TLS are trusted.
     pub tls: TlsSource,
+    /// Values that are shown to nobody, whatever a server prints or answers.
+    pub secrets: SecretValues,
 }
 
 /// A tool of a server in the definition that was accepted.
@@ -76,6 +79,8 @@ pub struct ServerCallTerms<'a> {
     pub longest: Duration,
     /// Its cancellation token.
     pub cancel: &'a Cancel,
+    /// Where what the server uses is counted.
+    pub meter: &'a Meter,
     /// Who is told of its progress.
     pub client: &'a dyn CallingClient,
 }
@@ -110,7 +115,8 @@ impl ServerConnection {
         self.tools.event_loop.handle()?.spawn(async move {
             let _ = done.send(connection.mounted().await);
         });
-        wait.recv().unwrap_or_else(|_| Err(self.is_closing()))
+        let mounted = wait.recv().unwrap_or_else(|_| Err(self.is_closing()));
+        mounted.map_err(|err| self.tools.secrets.hide_in_error(err))
     }
 
     /// Starts the server and keeps what it tells of its tools, without anybody who waits. If it fails, it is tried again
@@ -153,6 +159,7 @@ impl ServerConnection {
             idle: self.spec.idle,
             longest: terms.longest,
             cancel: terms.cancel.clone(),
+            meter: terms.meter.clone(),
             progress,
         };
         let connection = Arc::clone(self);
@@ -165,7 +172,13 @@ impl ServerConnection {
                     // A client that does not want to know is no reason to fail.
                     let _ = terms.client.report_progress(report).await;
                 }
-                ended = &mut task => return ended.unwrap_or_else(|_| Err(self.is_closing())),
+                ended = &mut task => {
+                    let secrets = &self.tools.secrets;
+                    let reply = ended.unwrap_or_else(|_| Err(self.is_closing()));
+                    return reply
+                        .map(|reply| secrets.hide(reply))
+                        .map_err(|err| secrets.hide_in_error(err));
+                }
             }
         }
     }
@@ -235,8 +248,9 @@ impl ServerConnection {
 
     fn note_failure(&self, err: &ToolError) {
         self.has_answered.store(false, Ordering::Release);
+        let err = self.tools.secrets.hide_in_error(err.clone());
         // Without the note, the next attempt comes sooner than it should.
-        let _ = self.tools.pins.failed_starts().add(&self.spec, err);
+        let _ = self.tools.pins.failed_starts().add(&self.spec, &err);
     }
 
     fn note_answer(&self) {
@@ -339,6 +353,7 @@ impl ServerConnection {
                 environment.push((name.to_owned(), value.to_owned()));
             }
         }
+        self.require_outside_state()?;
         let mut values = Vec::new();
         for word in words {
             values.extend(word.value(known)?);
@@ -361,6 +376,24 @@ impl ServerConnection {
             hosts: self.spec.hosts.clone(),
             limits: SERVER_LIMITS,
         })
+    }
+
+    /// Fails if the server would read our own state: keys, approvals and the record.
+    fn require_outside_state(&self) -> Result<(), ToolError> {
+        let state = self.tools.pins.state_folder();
+        let state = fs::canonicalize(&state).unwrap_or(state);
+        for folder in &self.spec.folders {
+            let place = fs::canonicalize(folder).unwrap_or_else(|_| folder.into());
+            if state.starts_with(&place) || place.starts_with(&state) {
+                let name = &self.spec.name;
+                let message = format!(
+                    "the MCP server `{name}` is not given `{folder}`, which has Toolcrib's own state"
+                );
+                return Err(ToolError::new(ErrorKind::Unavailable, message)
+                    .hint(format!("name smaller folders in `[mcp.{name}]`")));
+            }
+        }
+        Ok(())
     }
 
     fn is_closing(&self) -> ToolError {

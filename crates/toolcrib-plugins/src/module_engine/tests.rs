@@ -57,7 +57,7 @@ fn end_within(time_ms: u64, source: &str, args: Json) -> (EndKind, Console) {
     let args = to_raw_value(&args).unwrap();
     let call = ModuleCall { id: 7, args, time_ms, result: 1000, uses };
     match told(source, EngineTask::Call(call)) {
-        FromWorker::End(ModuleEnd { id: 7, how, console }) => (how, console),
+        FromWorker::End(ModuleEnd { id: 7, how, console, .. }) => (how, console),
         other => panic!("{other:?}"),
     }
 }

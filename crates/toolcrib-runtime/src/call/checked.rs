@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use toolcrib_core::{Prepared, Verdict};
+use toolcrib_core::{HeldPath, Prepared, Verdict};
 
 use super::decided::Decided;
 use super::scope::CallScope;
@@ -22,6 +22,10 @@ impl Checked {
         let (facts, ctx) = (scope.facts(), &scope.ctx);
         let mut decision = scope.judge.decide(&facts, &proposal, ctx);
         proposal.decided_paths = scope.judge.decided_paths(&scope.tool, &proposal);
+        if let Some(HeldPath { path, leads_to }) = scope.call.held_path.clone() {
+            proposal.decided_paths.retain(|(decided, _)| *decided != path);
+            proposal.decided_paths.push((path, leads_to));
+        }
         if decision.verdict() != Verdict::Deny
             && let Some(refused) = scope.judge.admit(&facts, &proposal, ctx)
         {

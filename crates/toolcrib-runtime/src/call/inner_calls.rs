@@ -9,7 +9,8 @@ use std::thread;
 use serde_json::Value;
 use tokio::runtime::Handle;
 use toolcrib_core::{
-    Call, CallId, CallTrace, Caller, Cancel, Door, InnerCalls, Outcome, SessionId, ToolName,
+    Call, CallId, CallTrace, Caller, Cancel, Door, HeldPath, InnerCalls, Outcome, SessionId,
+    ToolName,
 };
 
 /// Takes a call the whole path.
@@ -61,7 +62,7 @@ impl<M: CallMaker + 'static> CallsOfTool<M> {
 }
 
 impl<M: CallMaker> InnerCalls for CallsOfTool<M> {
-    fn call(&self, tool: ToolName, args: Value) -> Outcome {
+    fn call(&self, tool: ToolName, args: Value, held_path: Option<HeldPath>) -> Outcome {
         let number = self.made.fetch_add(1, Ordering::Relaxed) + 1;
         let call = Call {
             id: self.maker.new_id(),
@@ -69,6 +70,7 @@ impl<M: CallMaker> InnerCalls for CallsOfTool<M> {
             trace: Some(CallTrace { id: Some(self.outer.id.0.clone()), iteration: number }),
             tool,
             args,
+            held_path,
             ..self.outer.clone()
         };
         let (cancel, handle) = (self.cancel.child(), Handle::current());

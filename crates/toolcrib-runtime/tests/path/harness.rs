@@ -123,7 +123,7 @@ impl Tool for Wild {
             Act::Call => {
                 let Some(calls) = &ctx.calls else { return Ok(json!({"calls": "none"})) };
                 let tool = args.tool.unwrap().as_str().into();
-                return Ok(json!({"inner": calls.call(tool, args.with.unwrap()).reply}));
+                return Ok(json!({"inner": calls.call(tool, args.with.unwrap(), None).reply}));
             }
             Act::Large => return Ok(json!("x".repeat(10_000))),
             Act::Fine

@@ -12,6 +12,7 @@ use super::event_feed::EventFeed;
 use super::plugin_source::LivePlugins;
 use super::running_calls::RunningCalls;
 use super::shared_flush::SharedFlush;
+use super::shown_versions::ShownVersions;
 use super::statistics_source::Statistics;
 use crate::observation::Observer;
 
@@ -39,6 +40,8 @@ pub struct Api {
     pub flush: SharedFlush,
     /// Has the metrics.
     pub observer: Observer,
+    /// Which proposed tools were shown to whom.
+    pub shown: ShownVersions,
 }
 
 /// What the binary does for the API, because it depends on its settings, its workspace and its sandbox.

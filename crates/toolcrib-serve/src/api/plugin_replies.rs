@@ -25,7 +25,9 @@ pub(super) fn plugin_error(err: &PluginError) -> ApiError {
     let (status, code) = match err.kind {
         PluginErrorKind::NotFound => (StatusCode::NOT_FOUND, err.kind.as_str()),
         PluginErrorKind::NotApproved => (StatusCode::FORBIDDEN, "approval_required"),
-        PluginErrorKind::OwnProposal => (StatusCode::FORBIDDEN, err.kind.as_str()),
+        PluginErrorKind::OwnProposal | PluginErrorKind::Off => {
+            (StatusCode::FORBIDDEN, err.kind.as_str())
+        }
         PluginErrorKind::NameTaken
         | PluginErrorKind::AlreadyPending
         | PluginErrorKind::Closed

@@ -7,7 +7,7 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolcrib_core::Caller;
+use toolcrib_core::{Caller, escape};
 use toolcrib_plugins::examination::ProposalFaults;
 use toolcrib_plugins::lifecycle::Lifecycle;
 use toolcrib_plugins::reload::{FoundPlugin, FoundState};
@@ -20,7 +20,7 @@ use super::fields::{BodyFields, OptionalBodyFields};
 use super::json_reply::{JsonReply, Reply};
 use super::operation::Operation;
 use super::plugin_replies::{plugin_error, proposal_faults, with_lifecycle};
-use crate::plugin_views::{PluginFields, stamp};
+use crate::plugin_views::{PluginDetailFields, PluginFields, stamp};
 use crate::reply::ApiError;
 
 /// The operations about loaded tools.
@@ -53,6 +53,10 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::get("/api/plugins", "list_plugins", list)
             .about(AccessRight::Inspect, "Lists the tools from other authors, with their versions.")
             .replies::<PluginList>(),
+        Operation::get("/api/plugins/{tool}", "show_plugin", show)
+            .about(AccessRight::Inspect, "Shows a tool from another author, with its code.")
+            .replies::<PluginReply>()
+            .fails(StatusCode::NOT_FOUND, "There is no such tool."),
         changes(
             Operation::post("/api/plugins/{tool}/rollback", "roll_back_plugin", roll_back),
             "Makes an earlier version of a tool active.",
@@ -123,6 +127,13 @@ struct PluginList {
     plugins: Vec<PluginFields>,
 }
 
+/// One tool from another author.
+#[derive(Serialize, JsonSchema)]
+struct PluginReply {
+    ok: bool,
+    plugin: PluginDetailFields,
+}
+
 /// A version to go back to.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -188,6 +199,16 @@ async fn list(State(api): State<Arc<Api>>) -> Reply {
     let tools = tools.map_err(|err| plugin_error(&err))?;
     let plugins: Vec<PluginFields> = tools.iter().map(PluginFields::of).collect();
     JsonReply::ok(&PluginList { ok: true, count: plugins.len(), plugins })
+}
+
+async fn show(State(api): State<Arc<Api>>, Path(tool): Path<String>) -> Reply {
+    let tools = with_lifecycle(api, Lifecycle::tools).await?;
+    let tools = tools.map_err(|err| plugin_error(&err))?;
+    let found = tools.iter().find(|it| it.name == tool).ok_or_else(|| {
+        let message = format!("there is no plugin `{}`", escape::line(&tool));
+        ApiError::new(StatusCode::NOT_FOUND, "plugin_not_found", message)
+    })?;
+    JsonReply::ok(&PluginReply { ok: true, plugin: PluginDetailFields::of(found) })
 }
 
 async fn roll_back(

@@ -12,6 +12,8 @@ use toolcrib_core::{Caller, escape};
 use toolcrib_plugins::lifecycle::Lifecycle;
 use toolcrib_plugins::plugin_source::PluginSource;
 use toolcrib_plugins::propose::NewTool;
+use toolcrib_plugins::review::PendingTool;
+use toolcrib_plugins::tool_proposal::ToolProposal;
 use toolcrib_plugins::{PluginError, PluginErrorKind};
 
 use super::access::{AccessRight, CallVisibility};
@@ -100,7 +102,8 @@ struct ProposeBody {
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ApproveBody {
-    /// The hash of the version that was shown, or its first 12 digits. Another version is not approved.
+    /// The hash of the version that was shown, or its first 12 digits. Another version is not approved. Without it, the
+    /// approval is for the version that this principal was shown last, if it was shown one.
     hash: Option<String>,
 }
 
@@ -214,10 +217,13 @@ async fn propose(
 
 async fn pending(State(api): State<Arc<Api>>, Extension(caller): Extension<Caller>) -> Reply {
     let sees = CallVisibility::of(&caller);
-    let pending = with_lifecycle(api, Lifecycle::pending).await?;
+    let pending = with_lifecycle(Arc::clone(&api), Lifecycle::pending).await?;
     let pending = pending.map_err(|err| plugin_error(&err))?;
     let seen = pending.iter().filter(|it| sees.includes(Some(&it.proposal.by.principal)));
-    let pending: Vec<PendingFields> = seen.map(PendingFields::of).collect();
+    let told = |it: &&PendingTool| {
+        api.shown.remember(&caller.principal, &it.proposal.name, it.proposal.hash.as_str());
+    };
+    let pending: Vec<PendingFields> = seen.inspect(told).map(PendingFields::of).collect();
     JsonReply::ok(&PendingReply { ok: true, count: pending.len(), pending })
 }
 
@@ -242,13 +248,15 @@ async fn show(
 ) -> Reply {
     let sees = CallVisibility::of(&caller);
     let wanted = tool.clone();
-    let review = with_lifecycle(api, move |lifecycle| lifecycle.review(&wanted)).await?;
+    let review = with_lifecycle(Arc::clone(&api), move |it| it.review(&wanted)).await?;
     let review = review.map_err(|err| plugin_error(&err))?;
     if !sees.includes(Some(&review.proposal.by.principal)) {
         let message = format!("there is no proposal of `{}`", escape::line(&tool));
         return Err(plugin_error(&PluginError::new(PluginErrorKind::NotFound, message)));
     }
-    let own = !caller.principal.may_answer_for(&review.proposal.by.principal);
+    let ToolProposal { name, hash, by, .. } = &review.proposal;
+    api.shown.remember(&caller.principal, name, hash.as_str());
+    let own = !caller.principal.may_answer_for(&by.principal);
     JsonReply::ok(&ReviewReply { ok: true, own, review: ReviewFields::of(review) })
 }
 
@@ -261,7 +269,10 @@ async fn approve(
     let plugins = Arc::clone(&api);
     let approved = blocking(move || {
         let lifecycle = plugins.ports.plugins.lifecycle();
-        let approved = lifecycle.approve(&tool, body.hash.as_deref(), &caller.principal)?;
+        // The contract's form has no hash. It is then for what this principal was shown.
+        let hash = body.hash.or_else(|| plugins.shown.of(&caller.principal, &tool));
+        let approved = lifecycle.approve(&tool, hash.as_deref(), &caller.principal)?;
+        plugins.shown.forget(&caller.principal, &approved.name);
         plugins.ports.plugins.take_up()?;
         Ok(approved)
     });
@@ -292,9 +303,12 @@ async fn reject(
     OptionalBodyFields(body): OptionalBodyFields<RejectBody>,
 ) -> Reply {
     let reason = body.reason.clone();
+    let principal = caller.principal.clone();
+    let rejecting = Arc::clone(&api);
     let rejected =
-        with_lifecycle(api, move |it| it.reject(&tool, &body.reason, &caller.principal)).await?;
+        with_lifecycle(rejecting, move |it| it.reject(&tool, &body.reason, &principal)).await?;
     let (proposal, at) = rejected.map_err(|err| plugin_error(&err))?;
+    api.shown.forget(&caller.principal, &proposal.name);
     JsonReply::ok(&RejectReply {
         ok: true,
         tool: RejectedFields {

@@ -9,7 +9,7 @@ use toolcrib_runtime::{
     ApprovalAnswers, ApprovalQueue, Approver, ParkedQuestions, Prompt, SessionKind, Unattended,
 };
 use toolcrib_serve::{
-    Api, ApiPorts, EventFeed, ObservedRecorder, Observer, RunningCalls, SharedFlush,
+    Api, ApiPorts, EventFeed, ObservedRecorder, Observer, RunningCalls, SharedFlush, ShownVersions,
 };
 
 use super::backend::ServerBackend;
@@ -125,6 +125,7 @@ pub(super) fn open_api(
         running: RunningCalls::default(),
         flush: SharedFlush::default(),
         observer: observer.clone(),
+        shown: ShownVersions::default(),
     };
     Ok(OpenedApi { api: Arc::new(api), live, queue })
 }

@@ -1,25 +1,25 @@
 //! `toolcrib plugins`: tools from other authors, from the first line of code to the version that runs.
 
 mod new_plugin;
+mod served;
 mod servers;
+mod view;
 
 use std::path::Path;
 
-use serde_json::{Value, json};
-use toolcrib_core::{Shelf, ToolName, counted, escape};
-use toolcrib_plugins::activation::ToolSummary;
+use serde_json::json;
+use toolcrib_core::{counted, escape};
 use toolcrib_plugins::examination::ProposalFaults;
-use toolcrib_plugins::lifecycle::{Lifecycle, PLUGINS_CATALOGUE};
+use toolcrib_plugins::lifecycle::Lifecycle;
 use toolcrib_plugins::plugin_source::PluginSource;
 use toolcrib_plugins::program_files::ProgramFiles;
 use toolcrib_plugins::propose::{Examined, NewTool};
-use toolcrib_plugins::reload::{FoundPlugin, FoundState};
-use toolcrib_plugins::source_text::source_text;
-use toolcrib_plugins::tool_proposal::ExampleResult;
 use toolcrib_plugins::{PluginError, PluginErrorKind};
-use toolcrib_serve::PluginFields;
+use toolcrib_serve::{ExampleFields, PluginDetailFields, PluginFields, ProposalFields};
+use view::FoundView;
 
 use super::proposals::bare;
+use super::remote;
 use super::setup::open;
 use crate::cli::{Global, PluginsArgs, PluginsCommand};
 use crate::error::CliError;
@@ -39,60 +39,44 @@ pub(super) fn run(
             new_plugin::write_module(name)
         };
     }
+    if let Some(client) = remote::chosen(global, terminal)? {
+        return served::run(&client, terminal, &args.command);
+    }
     let crib = open(global, terminal)?;
     let lifecycle = crib.plugins().lifecycle(&crib.settings);
     let by = user_at_terminal();
     match &args.command {
         PluginsCommand::New { .. } => Ok(Exit::Done),
         PluginsCommand::List { json } => {
-            list(&lifecycle, &crib.plugins().shelf(), Format::from(*json))
-        }
-        PluginsCommand::Show { tool, json } => {
-            show(&lifecycle, &crib.plugins().shelf(), tool, Format::from(*json))
-        }
-        PluginsCommand::Test { path } => Ok(test(&lifecycle, terminal, path)),
-        PluginsCommand::Propose { path, why } => {
-            let (name, source) = match plugin_at(path) {
-                Ok(plugin) => plugin,
-                Err(fault) => return Ok(tell_faults(terminal, path, &fault.into())),
-            };
-            let (description, reasoning) = (String::new(), why.clone());
-            let new = NewTool { name, description, source, reasoning };
-            match lifecycle.propose(new, &by) {
-                Ok(proposal) => {
-                    let mut lines = example_lines(&proposal.examples);
-                    lines.push(format!("Proposed: {} {}", proposal.name, proposal.hash.short()));
-                    lines.push(format!("  read it: toolcrib proposals show {}", proposal.name));
-                    lines.push(format!("  load it: toolcrib proposals approve {}", proposal.name));
-                    print_lines(&lines);
-                    Ok(Exit::Done)
+            let all: Vec<PluginFields> = lifecycle.tools()?.iter().map(PluginFields::of).collect();
+            match Format::from(*json) {
+                Format::Json => {
+                    print_json(&json!(all).to_string());
                 }
-                Err(faults) => Ok(tell_faults(terminal, path, &faults)),
+                Format::Text => view::print_plugins(&all),
             }
+            Ok(Exit::Done)
         }
+        PluginsCommand::Show { tool, json } => show(&lifecycle, bare(tool), Format::from(*json)),
+        PluginsCommand::Test { path } => Ok(test(&lifecycle, terminal, path)),
+        PluginsCommand::Propose { path, why } => Ok(propose(&lifecycle, terminal, path, why)),
         PluginsCommand::Servers { json } => servers::list(&crib, terminal, Format::from(*json)),
         PluginsCommand::Accept { name } => servers::accept(&crib, global, terminal, name),
         PluginsCommand::Rollback { tool, version } => {
             let back = lifecycle.roll_back(bare(tool), version.as_deref(), &by.principal)?;
-            print_lines(&[format!(
-                "Rolled back: {} is version {} now",
-                back.name,
-                back.hash.short()
-            )]);
+            view::print_rolled_back(&back.name, back.hash.as_str());
             Ok(Exit::Done)
         }
         PluginsCommand::Disable { tool } => {
             let tool = bare(tool);
             let is_changed = lifecycle.disable(tool, &by.principal)?;
-            let told = if is_changed { "Disabled" } else { "Disabled already" };
-            print_lines(&[format!("{told}: {tool}")]);
+            view::print_switched(if is_changed { "Disabled" } else { "Disabled already" }, tool);
             Ok(Exit::Done)
         }
         PluginsCommand::Enable { tool } => {
             let tool = bare(tool);
             let is_changed = lifecycle.enable(tool, &by.principal)?;
-            let told = if is_changed { "Enabled" } else { "Enabled already" };
-            print_lines(&[format!("{told}: {tool}")]);
+            view::print_switched(if is_changed { "Enabled" } else { "Enabled already" }, tool);
             Ok(Exit::Done)
         }
         PluginsCommand::Reload { json } => {
@@ -100,7 +84,13 @@ pub(super) fn run(
             for warning in crib.plugins().mount(&crib.settings, &WhichServers::All) {
                 terminal.warn(&warning);
             }
-            print_found(&found, Format::from(*json));
+            let found: Vec<FoundView> = found.iter().map(FoundView::of).collect();
+            match Format::from(*json) {
+                Format::Json => {
+                    print_json(&json!(found).to_string());
+                }
+                Format::Text => view::print_found(&found),
+            }
             Ok(Exit::Done)
         }
     }
@@ -126,6 +116,23 @@ fn plugin_at(path: &Path) -> Result<(String, PluginSource), PluginError> {
     Ok((name, PluginSource::of_module_file(path)?))
 }
 
+/// Proposes a plugin, and tells what its examples did.
+fn propose(lifecycle: &Lifecycle, terminal: Terminal, path: &Path, why: &str) -> Exit {
+    let (name, source) = match plugin_at(path) {
+        Ok(plugin) => plugin,
+        Err(fault) => return tell_faults(terminal, path, &fault.into()),
+    };
+    let (description, reasoning) = (String::new(), why.to_owned());
+    let new = NewTool { name, description, source, reasoning };
+    match lifecycle.propose(new, &user_at_terminal()) {
+        Ok(proposal) => {
+            view::print_proposed(&ProposalFields::of(&proposal, "pending"));
+            Exit::Done
+        }
+        Err(faults) => tell_faults(terminal, path, &faults),
+    }
+}
+
 /// Checks a plugin and runs its examples.
 fn test(lifecycle: &Lifecycle, terminal: Terminal, path: &Path) -> Exit {
     let examined = plugin_at(path).map_err(ProposalFaults::from).and_then(|(name, source)| {
@@ -135,7 +142,8 @@ fn test(lifecycle: &Lifecycle, terminal: Terminal, path: &Path) -> Exit {
         Ok(examined) => examined,
         Err(faults) => return tell_faults(terminal, path, &faults),
     };
-    let mut lines = example_lines(&examples);
+    let mut lines =
+        view::example_lines(&examples.iter().map(ExampleFields::of).collect::<Vec<_>>());
     let failures = examples.iter().filter(|it| !it.is_ok).count();
     let asks = if declaration.permissions.is_empty() {
         "it asks for nothing".to_owned()
@@ -160,18 +168,6 @@ fn test(lifecycle: &Lifecycle, terminal: Terminal, path: &Path) -> Exit {
     if failures == 0 { Exit::Done } else { Exit::Failed }
 }
 
-fn example_lines(examples: &[ExampleResult]) -> Vec<String> {
-    let line = |example: &ExampleResult| {
-        let about = if example.about.is_empty() { "example" } else { &example.about };
-        let about = escape::line(about);
-        match &example.message {
-            None => format!("ok      {about}"),
-            Some(message) => format!("FAILED  {about}: {}", escape::line(message)),
-        }
-    };
-    examples.iter().map(line).collect()
-}
-
 /// Tells everything that is wrong with a plugin, with the places.
 fn tell_faults(terminal: Terminal, file: &Path, faults: &ProposalFaults) -> Exit {
     for fault in &faults.0 {
@@ -187,121 +183,17 @@ fn tell_faults(terminal: Terminal, file: &Path, faults: &ProposalFaults) -> Exit
     if faults.0.iter().any(is_our_trouble) { Exit::Failed } else { Exit::BadArgs }
 }
 
-fn list(lifecycle: &Lifecycle, shelf: &Shelf, format: Format) -> Result<Exit, CliError> {
+fn show(lifecycle: &Lifecycle, tool: &str, format: Format) -> Result<Exit, CliError> {
     let tools = lifecycle.tools()?;
-    match format {
-        Format::Json => {
-            let all: Vec<PluginFields> = tools.iter().map(PluginFields::of).collect();
-            print_json(&json!(all).to_string());
-        }
-        Format::Text if tools.is_empty() => print_lines(&[
-            "No tools from other authors. `toolcrib plugins new NAME` writes one.".to_owned(),
-        ]),
-        Format::Text => {
-            let lines: Vec<String> = tools.iter().map(|tool| headline(tool, shelf)).collect();
-            print_lines(&lines);
-        }
-    }
-    Ok(Exit::Done)
-}
-
-fn show(
-    lifecycle: &Lifecycle,
-    shelf: &Shelf,
-    tool: &str,
-    format: Format,
-) -> Result<Exit, CliError> {
-    let tools = lifecycle.tools()?;
-    let tool = bare(tool);
     let Some(found) = tools.iter().find(|it| it.name == tool) else {
         let message = format!("there is no plugin `{}`", escape::line(tool));
         return Err(CliError::usage(message).hint("`toolcrib plugins list` lists all of them"));
     };
-    if format == Format::Json {
-        print_json(&json!(PluginFields::of(found)).to_string());
-        return Ok(Exit::Done);
+    match format {
+        Format::Json => {
+            print_json(&json!(PluginFields::of(found)).to_string());
+        }
+        Format::Text => view::print_plugin(&PluginDetailFields::of(found)),
     }
-    let mut lines = vec![headline(found, shelf)];
-    if let Ok(Some(version)) = &found.running {
-        let declared = &version.declaration;
-        lines.push(format!("  {}", escape::line(&declared.description)));
-        let asked = declared.permissions.entries();
-        let may = |list: &str| match list {
-            "tools" => "may call",
-            "hosts" => "may reach",
-            "secrets" => "gets the secret",
-            "volumes" => "has the volume",
-            "read" => "may read",
-            _ => "may write",
-        };
-        let asked =
-            asked.iter().map(|it| format!("  {} {}", may(&it.list), escape::line(&it.entry)));
-        lines.extend(asked);
-    }
-    lines.push("  Versions, the newest last:".to_owned());
-    for it in &found.state.history {
-        let is_active = found.state.last_activation().is_some_and(|last| last == it);
-        let active = if is_active { "  active" } else { "" };
-        let how = it.how.as_str().replace('_', " ");
-        let by = escape::line(&it.by);
-        lines.push(format!("    {}  {how} by {by} at {:.0}{active}", it.hash.short(), it.at));
-    }
-    if found.state.version_before().is_some() {
-        lines.push(format!("  go back: toolcrib plugins rollback {tool}"));
-    }
-    if let Ok(Some(version)) = &found.running {
-        lines.push(String::new());
-        let code = source_text(&version.source);
-        let code = escape::lines(&code);
-        lines.extend(code.lines().map(|line| format!("    {line}")));
-    }
-    print_lines(&lines);
     Ok(Exit::Done)
-}
-
-fn headline(tool: &ToolSummary, shelf: &Shelf) -> String {
-    let version = tool.state.active.as_ref().map_or("none", |hash| hash.short());
-    let state = match (&tool.running, tool.state.is_enabled) {
-        (Err(err), _) => format!("does not run: {}", escape::line(&err.message)),
-        (Ok(_), false) => "disabled".to_owned(),
-        (Ok(_), true) if shelf.has(&ToolName::new(PLUGINS_CATALOGUE, &tool.name)) => {
-            "on offer".to_owned()
-        }
-        (Ok(_), true) => "not loaded: the `plugins.` settings do not allow it".to_owned(),
-    };
-    let waits = if tool.pending.is_some() { "; another version waits for an answer" } else { "" };
-    format!("plugins/{}  {version}  {state}{waits}", tool.name)
-}
-
-fn print_found(found: &[FoundPlugin], format: Format) {
-    let state = |it: &FoundPlugin| match &it.state {
-        FoundState::Active(hash) => ("active", hash.short().to_owned()),
-        FoundState::Loaded(hash) => ("loaded", hash.short().to_owned()),
-        FoundState::Inactive(hash) => ("inactive", hash.short().to_owned()),
-        FoundState::Waiting(hash) => ("waiting", hash.short().to_owned()),
-        FoundState::Broken(err) => ("broken", err.to_string()),
-    };
-    if format == Format::Json {
-        let fields = |it: &FoundPlugin| {
-            let (word, detail) = state(it);
-            json!({"name": it.name, "path": it.path, "state": word, "detail": detail})
-        };
-        let all: Vec<Value> = found.iter().map(fields).collect();
-        print_json(&json!(all).to_string());
-        return;
-    }
-    if found.is_empty() {
-        print_lines(&["The tools folder has no tools.".to_owned()]);
-        return;
-    }
-    let mut lines = Vec::new();
-    for it in found {
-        let (word, detail) = state(it);
-        lines.push(format!("{}  {word}  {}", it.name, escape::line(&detail)));
-        if matches!(it.state, FoundState::Waiting(_)) {
-            let path = it.path.display();
-            lines.push(format!("    nobody has approved it: toolcrib plugins propose {path}"));
-        }
-    }
-    print_lines(&lines);
 }

@@ -32,7 +32,8 @@ const SERVER_VARIABLE: &str = "TOOLCRIB_SERVER";
 const TOKEN_VARIABLE: &str = "TOOLCRIB_TOKEN_FILE";
 
 /// The subcommands that work with a server.
-const SUBCOMMANDS: &str = "`call`, `tools`, `approvals`, `audit`, `stats` and `undo`";
+const SUBCOMMANDS: &str =
+    "`call`, `tools`, `approvals`, `audit`, `stats`, `undo`, `proposals` and `plugins`";
 
 /// Refuses a command line that names a server for a subcommand that has none.
 pub(super) fn check(cli: &Cli) -> Result<(), CliError> {
@@ -61,14 +62,14 @@ fn works_with_a_server(command: &Command) -> bool {
         | Command::Undo(_)
         | Command::Approvals(_)
         | Command::Audit(_)
+        | Command::Proposals(_)
+        | Command::Plugins(_)
         | Command::Stats(_) => true,
         Command::Search(_)
         | Command::Sandbox(_)
         | Command::Output(_)
         | Command::Rules(_)
         | Command::Grants(_)
-        | Command::Proposals(_)
-        | Command::Plugins(_)
         | Command::Held(_)
         | Command::Policy(_)
         | Command::Serve(_)

@@ -6,11 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use toolcrib_core::worker::Workers;
 use toolcrib_core::{ErrorKind, LoadedTools, ToolError, escape};
+use toolcrib_ledger::is_secret_name;
 use toolcrib_plugins::mcp::pin_store::PinStore;
 use toolcrib_plugins::mcp::server_catalogue::catalogue_of;
 use toolcrib_plugins::mcp::server_connection::{ClientLoop, ConnectionTools, ServerConnection};
 use toolcrib_plugins::mcp::server_spec::ServerSpec;
 use toolcrib_plugins::plugin_store::PluginStore;
+use toolcrib_plugins::secret_values::SecretValues;
 
 use super::net::system_tls;
 use super::options::OpenOptions;
@@ -46,6 +48,9 @@ impl MountedServers {
             pins,
             event_loop: Arc::new(ClientLoop::default()),
             environment: Arc::new(environment.iter().filter_map(text).collect()),
+            secrets: SecretValues::new(
+                environment.iter().filter(|(name, _)| is_secret_name(name)).filter_map(text),
+            ),
             tls: Arc::new(|| {
                 system_tls().map_err(|err| ToolError::new(ErrorKind::Unavailable, err.to_string()))
             }),

@@ -38,7 +38,8 @@ pub fn saved_shelf(settings: &Settings, state: &Path) -> Shelf {
         ),
     };
     let (tools, _) = active_tools(&PluginStore::new(state), settings, &pools, &HashMap::new());
-    shelf_with(&tools, None, saved_tools(settings, state)).0
+    let proposing = propose_tool(settings, ProposeTool::listed);
+    shelf_with(&tools, proposing, saved_tools(settings, state)).0
 }
 
 /// A version, and the tool that it is.
@@ -143,6 +144,14 @@ pub(super) fn shelf_with(
         Ok(shelf) => (shelf, None),
         Err(name) => (compiled, Some(format!("tools of others are not loaded: two are `{name}`"))),
     }
+}
+
+/// Returns the tool that proposes others, unless tools of other authors are off.
+pub(super) fn propose_tool(
+    settings: &Settings,
+    make: impl FnOnce() -> Result<ProposeTool, PluginError>,
+) -> Option<ProposeTool> {
+    if settings.get(table::PLUGINS_ENABLED) { make().ok() } else { None }
 }
 
 pub(super) fn approval_rule(settings: &Settings) -> ApprovalRule {

@@ -7,17 +7,19 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
+use toolcrib_core::policy::grant::Grants;
 use toolcrib_core::worker::Workers;
 use toolcrib_core::{Cancel, Clock, Limits, LoadedTool, Recorder, Shelf, ToolError, ToolName};
 use toolcrib_host::{Sandbox, WorkerSandbox};
+use toolcrib_ledger::GrantFile;
 use toolcrib_plugins::examination::{Examiner, RunnablePlugin, StaticChecks};
-use toolcrib_plugins::host_uses::NoUses;
+use toolcrib_plugins::example_uses::ExampleUses;
 use toolcrib_plugins::lifecycle::{Lifecycle, LifecycleRules};
 use toolcrib_plugins::mcp::imported_servers::ImportedServer;
 use toolcrib_plugins::mcp::pin_store::PinStore;
 use toolcrib_plugins::mcp::server_spec::ServerSpec;
 use toolcrib_plugins::module_tool::ModuleTool;
-use toolcrib_plugins::plugin_declaration::PluginDeclaration;
+use toolcrib_plugins::plugin_declaration::{PluginDeclaration, PluginExample};
 use toolcrib_plugins::plugin_store::PluginStore;
 use toolcrib_plugins::program_pool::{ProgramPlaces, ProgramPool, ProgramReach};
 use toolcrib_plugins::program_tool::{ProgramCall, ProgramTool};
@@ -33,7 +35,7 @@ use super::mounted_servers::{MountedServers, WhichServers};
 use super::options::OpenOptions;
 use super::plugin_shelf::{
     PluginPools, active_tools, approval_rule, most_permissions, most_resources, program_limits,
-    shelf_with,
+    propose_tool, shelf_with,
 };
 use super::state_access::StateAccess;
 use crate::settings::{Settings, SettingsFiles, table};
@@ -54,6 +56,7 @@ pub struct Plugins {
     tools_folder: PathBuf,
     recorder: Arc<dyn Recorder>,
     clock: Arc<dyn Clock>,
+    grants: Arc<dyn Grants>,
     loaded: Mutex<Loaded>,
 }
 
@@ -106,6 +109,7 @@ impl Plugins {
             tools_folder: tools_folder(settings, files),
             recorder: Arc::clone(&access.recorder),
             clock: Arc::clone(&access.clock),
+            grants: Arc::new(GrantFile::new(&access.state)),
             loaded: Mutex::new(Loaded {
                 shelf: Shelf::from(catalogues()),
                 tools: HashMap::new(),
@@ -129,6 +133,7 @@ impl Plugins {
         Lifecycle {
             store: self.store.clone(),
             rules: LifecycleRules {
+                is_enabled: settings.get(table::PLUGINS_ENABLED),
                 max: most_permissions(settings),
                 most_resources: most_resources(settings),
                 proposal_lifetime: settings.get(table::PLUGINS_PROPOSAL_MS),
@@ -139,6 +144,7 @@ impl Plugins {
             examiner: Arc::new(SandboxExaminer(self.examining.clone())),
             recorder: Arc::clone(&self.recorder),
             clock: Arc::clone(&self.clock),
+            grants: Arc::clone(&self.grants),
         }
     }
 
@@ -151,8 +157,9 @@ impl Plugins {
         warnings.extend(of_servers);
         let (plugins, shared) = shelf_with(&tools, None, mounted.clone());
         warnings.extend(shared);
-        let proposing = ProposeTool::new(self.lifecycle_on(plugins, settings));
-        let (shelf, shared) = shelf_with(&tools, proposing.ok(), mounted);
+        let proposing =
+            propose_tool(settings, || ProposeTool::new(self.lifecycle_on(plugins, settings)));
+        let (shelf, shared) = shelf_with(&tools, proposing, mounted);
         warnings.extend(shared);
         if self.keeps_spare && !tools.is_empty() {
             self.start_spare();
@@ -260,7 +267,8 @@ impl StaticChecks for ShelfChecks {
     }
 }
 
-/// Runs what nobody has approved in workers, which can do no harm: they reach nothing, and `ctx` answers nothing.
+/// Runs what nobody has approved in workers, which can do no harm: they reach nothing, and `ctx` answers what the example
+/// says.
 struct SandboxExaminer(PluginPools);
 
 impl Examiner for SandboxExaminer {
@@ -272,8 +280,9 @@ impl Examiner for SandboxExaminer {
         &self,
         plugin: RunnablePlugin<'_>,
         declaration: &PluginDeclaration,
-        args: &Value,
+        example: &PluginExample,
     ) -> Result<Value, PluginError> {
+        let args = &example.args;
         let failed = |err: ToolError| PluginError::new(PluginErrorKind::ExampleFailed, err.message);
         CheckedSchema::new(declaration.parameters.clone())?.check_args(args).map_err(failed)?;
         let cancel = Cancel::default();
@@ -281,7 +290,12 @@ impl Examiner for SandboxExaminer {
             RunnablePlugin::Module(code) => {
                 let pool = Arc::clone(&self.0.modules);
                 let tool = ModuleTool::new("", code.into(), declaration.clone(), pool)?;
-                tool.run(args, EXAMPLE_LIMITS, &cancel, &NoUses).map_err(failed)
+                let uses = ExampleUses::new(&declaration.permissions, &example.ctx);
+                let reply = tool.run(args, EXAMPLE_LIMITS, &cancel, &uses).map_err(failed)?;
+                match uses.unused() {
+                    Some(unused) => Err(PluginError::new(PluginErrorKind::ExampleFailed, unused)),
+                    None => Ok(reply),
+                }
             }
             RunnablePlugin::Program { manifest, folder, volumes } => {
                 let (reach, pool) = (ProgramReach::Nothing, Arc::clone(&self.0.programs));

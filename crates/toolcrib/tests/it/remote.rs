@@ -11,7 +11,12 @@ use crate::scratch::{Ended, Ran, Scratch};
 
 /// Runs a subcommand with a server.
 #[track_caller]
-fn remote(scratch: &Scratch, server: &RunningServer<'_>, role: &str, words: &[&str]) -> Ran {
+pub(crate) fn remote(
+    scratch: &Scratch,
+    server: &RunningServer<'_>,
+    role: &str,
+    words: &[&str],
+) -> Ran {
     let (url, token) = (format!("http://{}", server.address), token_file(scratch, role));
     let there = ["--server", url.as_str(), "--token-file", token.as_str()];
     // From another place, so that nothing of this one helps.
@@ -43,7 +48,7 @@ fn only_spans_of_time_are_left_out_of_a_comparison() {
 
 /// Runs a subcommand here and with the server, and compares all that it prints and how it ends.
 #[track_caller]
-fn same(scratch: &Scratch, server: &RunningServer<'_>, words: &[&str]) -> Ran {
+pub(crate) fn same(scratch: &Scratch, server: &RunningServer<'_>, words: &[&str]) -> Ran {
     let here = scratch.run(words);
     let there = remote(scratch, server, "admin", words);
     assert_eq!(lasting(&there.stdout), lasting(&here.stdout), "{words:?}");

@@ -24,7 +24,7 @@ fn a_wrong_command_line_names_what_works() {
     let token = token.to_str().unwrap();
     let run = |words: &[&str]| scratch.run(["--server", &url].iter().chain(words));
     fails(&run(&["tools"]), 2, "needs a token", "--token-file FILE");
-    let named = "`call`, `tools`, `approvals`, `audit`, `stats` and `undo` work with a server";
+    let named = "`stats`, `undo`, `proposals` and `plugins` work with a server";
     fails(&run(&["doctor"]), 2, "--server is not for this subcommand", named);
     fails(&run(&["serve"]), 2, "--server is not for this subcommand", named);
     for (flag, value) in [

@@ -346,6 +346,7 @@ fn bring_tools(story: &mut Story<'_>) {
     story.ask("disable_plugin", Asked { role: "admin", path, ..Asked::default() });
     story.ask("enable_plugin", Asked { role: "admin", path, ..Asked::default() });
     story.ask("list_plugins", Asked { role: "approver", ..Asked::default() });
+    story.ask("show_plugin", Asked { role: "approver", path, ..Asked::default() });
     story.ask("reload_tools", Asked { role: "admin", ..Asked::default() });
     let admin = story.tokens["admin"].clone();
     let approval = |word: &str| json!({"plugins.approval_required": word});

@@ -23,6 +23,9 @@ const STATE_INTERVAL: Duration = Duration::from_millis(250);
 /// How often the server looks whether the index has begun.
 const INDEX_INTERVAL: Duration = Duration::from_millis(2);
 
+/// How often the server looks whether the time of a proposal is over.
+const PROPOSALS_INTERVAL: Duration = Duration::from_secs(5);
+
 /// What the housekeeping of a server works with.
 pub(super) struct Housekeeping<'a> {
     pub(super) crib: &'a Crib,
@@ -38,8 +41,15 @@ impl Housekeeping<'_> {
     /// Does it all, until this is dropped.
     pub(super) async fn run(&self) -> Infallible {
         let state = self.watch_state_folder();
-        tokio::join!(self.become_ready(), self.feed_watchdog(), state, self.end_calls_of_revoked())
-            .3
+        let revoked = self.end_calls_of_revoked();
+        tokio::join!(
+            self.become_ready(),
+            self.feed_watchdog(),
+            self.expire_proposals(),
+            state,
+            revoked
+        )
+        .4
     }
 
     /// Makes the server ready when it is known whether commands can run, and what searches are answered from. Calls that
@@ -53,12 +63,6 @@ impl Housekeeping<'_> {
         if let Ok(Some(err)) = tried {
             tracing::warn!("commands cannot run here: {}", escape::line(&err.message));
         }
-        // Proposals whose time ran out while no server ran are told as such now.
-        let lifecycle = self.crib.plugins().lifecycle(&self.crib.settings);
-        let expired = tokio::task::spawn_blocking(move || lifecycle.expire()).await;
-        if let Ok(Err(err)) = expired {
-            tracing::warn!("proposals of tools cannot be read: {}", escape::line(&err.message));
-        }
         self.readiness.set_waiting("the search index is being opened");
         // While the index is built, searches scan.
         while search.statuses().iter().any(|(_, status)| status.phase == Phase::Asleep) {
@@ -66,6 +70,21 @@ impl Housekeeping<'_> {
         }
         self.readiness.set_ready();
         self.manager.tell(&format!("READY=1\nSTATUS=Listening on {}", self.url));
+    }
+
+    /// Records that proposals ran out, also those that did so while no server ran.
+    async fn expire_proposals(&self) -> Infallible {
+        let mut told = None;
+        loop {
+            let lifecycle = self.crib.plugins().lifecycle(&self.crib.settings);
+            let expired = tokio::task::spawn_blocking(move || lifecycle.expire()).await;
+            let fault = expired.ok().and_then(Result::err).map(|err| err.message);
+            if let Some(fault) = fault.as_ref().filter(|_| fault != told) {
+                tracing::warn!("proposals of tools cannot be read: {}", escape::line(fault));
+            }
+            told = fault;
+            sleep(PROPOSALS_INTERVAL).await;
+        }
     }
 
     /// Tells the manager that the event loop still turns.

@@ -30,7 +30,7 @@ impl LiveSettings {
     pub fn watch(self: &Arc<Self>) -> io::Result<()> {
         let live = Arc::clone(self);
         let first = FileWatch::new(&live.watched_files())?;
-        thread::Builder::new().name("settings-watch".to_owned()).spawn(move || {
+        thread::Builder::new().name("file-watch".to_owned()).spawn(move || {
             let mut watch = first;
             loop {
                 // After the watch has begun, so that no change falls between the two.
