@@ -516,6 +516,46 @@ export type paths = {
         patch?: never;
         trace?: never;
     };
+    "/api/overview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Returns how all tools do in a window of time, and what waits for a person.
+         * @description For tokens with the role `approver` or `admin`.
+         */
+        get: operations["overview"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/stats/series": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Returns how one tool does over a window of time.
+         * @description For tokens with the role `approver` or `admin`.
+         */
+        get: operations["tool_series"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/stats/rebuild": {
         parameters: {
             query?: never;
@@ -3268,6 +3308,46 @@ export interface operations {
                         /** @description What the one who changed them should know. */
                         warnings?: string[];
                     };
+                };
+            };
+        };
+    };
+    overview: {
+        parameters: {
+            query?: { window?: "15m" | "1h" | "6h" | "24h" | "7d" };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": { at: string; axis: { from: string; points: number; step_seconds: number }; ok: boolean; strip: { approvals: { next_expires_at: string | null; waiting: number }; calls: { per_second: number; per_second_now: number; series: number[]; total: number; total_before: number }; errors: { declined: number; failed: number; percent: number | null; percent_before: number | null; refused: number; series: (number | null)[] }; in_flight: { now: number; series: number[] }; p95: { ms: number | null; ms_before: number | null; series_ms: (number | null)[] }; proposals: { next_expires_at: string | null; waiting: number }; regressions: { high: number; low: number; medium: number; open: number } }; tool_axis: { from: string; points: number; step_seconds: number }; tools: { called_version: string | null; calls: number; declined: number; failed: number; failed_percent: number | null; health: { because: string[]; regression: { factor: number | null; is: number; measure: "mean" | "p95" | "error_rate"; was: number } | null; severity: string | null; since: string | null; state: "ok" | "regression" | "quarantined" | "disabled" }; is_new_version: boolean; kind: "built_in" | "module" | "program" | "mcp" | null; last_error: { at: string; call: string; code: string; message: string } | null; p50_ms: number | null; p95_ms: number | null; p99_ms: number | null; refused: number; series: { calls: number[]; failed: number[] }; tier: number | null; tool: string; version: string | null; version_since: string | null }[]; window: "15m" | "1h" | "6h" | "24h" | "7d" };
+                };
+            };
+        };
+    };
+    tool_series: {
+        parameters: {
+            query: { tool: string; window?: "15m" | "1h" | "6h" | "24h" | "7d" };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": { axis: { from: string; points: number; step_seconds: number }; callers: { calls: number; door: string; last_at: string; percent: number | null; principal: string }[]; compared: { baseline: { calls: number; error_rate: number; mean_ms: number; p95_ms: number }; because: string[]; current: { calls: number; error_rate: number; mean_ms: number; p95_ms: number }; severity: string | null } | null; errors: { call: string; code: string; count: number; first_at: string; is_new: boolean; last_at: string; message: string; percent: number | null; shape: string; version: string }[]; ok: boolean; series: { calls: number[]; declined: number[]; failed: number[]; p50_ms: (number | null)[]; p95_ms: (number | null)[]; refused: number[] }; tool: string; total: { calls: number; declined: number; failed: number; failed_percent: number | null; p50_ms: number | null; p95_ms: number | null; p99_ms: number | null; refused: number }; versions: { called: { calls: number; first_at: string; last_at: string; p95_ms: number | null; version: string }[]; changes: { at: string; before: string | null; version: string }[]; current: string | null }; window: "15m" | "1h" | "6h" | "24h" | "7d" };
                 };
             };
         };

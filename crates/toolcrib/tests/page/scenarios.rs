@@ -33,3 +33,13 @@ fn approve_decline_and_always() {
 fn approve_decline_and_always_by_keyboard() {
     scenario_with(&[("KEYBOARD", "1")], include_str!("answer.js"));
 }
+
+#[test]
+fn see_how_all_tools_do() {
+    scenario(include_str!("overview.js"));
+}
+
+#[test]
+fn see_how_one_tool_does_and_try_it() {
+    scenario(include_str!("tool.js"));
+}
