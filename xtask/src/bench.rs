@@ -14,6 +14,7 @@ mod mcp;
 mod mcp_peer;
 mod measure;
 mod mounted;
+mod page;
 mod path;
 mod plugins;
 mod policy;
@@ -44,6 +45,9 @@ pub fn run() -> Result<(), Box<dyn Error>> {
     }
     if is_wanted("server") {
         server::run(&program)?;
+    }
+    if is_wanted("page") {
+        page::run(&program)?;
     }
     if is_wanted("mcp") {
         mcp::run(&program)?;

@@ -59,12 +59,12 @@ pub(super) fn run() -> Result<(), Box<dyn Error>> {
     many(scratch.path())
 }
 
-fn recorder(folder: &Path, previews: Previews) -> Result<RecordWriter, Box<dyn Error>> {
+pub(super) fn recorder(folder: &Path, previews: Previews) -> Result<RecordWriter, Box<dyn Error>> {
     Ok(RecordWriter::new(&StateFolder::open(folder)?, previews, Redactor::default(), &json!({})))
 }
 
 /// The moments of one call that reads.
-fn one(
+pub(super) fn one(
     recorder: &dyn Recorder,
     tool: &ToolName,
     at: Timestamp,

@@ -24,15 +24,15 @@ const ROUNDS: usize = 7;
 const CONNECTIONS: usize = 64;
 
 /// A server in a process of its own. It ends when this is dropped.
-struct ServerProcess {
+pub(super) struct ServerProcess {
     child: Child,
-    address: String,
+    pub(super) address: String,
     token: String,
 }
 
 impl ServerProcess {
     /// Starts a server, and waits for the line that says where it listens.
-    fn start(command: &mut Command) -> Result<Self, Box<dyn Error>> {
+    pub(super) fn start(command: &mut Command) -> Result<Self, Box<dyn Error>> {
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
         let mut line = String::new();
         BufReader::new(child.stdout.take().ok_or("no stdout")?).read_line(&mut line)?;

@@ -15,6 +15,11 @@ export function figure(value: number): string {
   return value.toFixed(size >= 10 ? 1 : 2);
 }
 
+/** A number as an axis has it, without zeros at its end: 50, 0.2, 10k. */
+export function tick(value: number): string {
+  return value >= 10_000 ? `${Number((value / 1000).toPrecision(3))}k` : String(Number(value.toPrecision(3)));
+}
+
 export function percent(part: number, whole: number): string {
   return whole === 0 ? "0" : figure((100 * part) / whole);
 }

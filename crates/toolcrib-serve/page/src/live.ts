@@ -147,6 +147,10 @@ function readBlock(block: string): void {
   const lines = block.split("\n").filter((line) => line.startsWith("data:"));
   if (lines.length === 0) return;
   const event = JSON.parse(lines.map((line) => line.slice(5).trimStart()).join("\n")) as RecordEvent;
-  if (event.event === "health") return;
+  // It comes when nothing else does, so that rates fall while nothing happens.
+  if (event.event === "health") {
+    if (pausedAt.value === null) pulse.value += 1;
+    return;
+  }
   gather(event);
 }

@@ -348,6 +348,26 @@ export type paths = {
         patch?: never;
         trace?: never;
     };
+    "/api/overview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Returns how all tools do in a window of time, and what waits for a person.
+         * @description For tokens with the role `approver` or `admin`.
+         */
+        get: operations["overview"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/plugins": {
         parameters: {
             query?: never;
@@ -710,6 +730,26 @@ export type paths = {
          * @description For tokens with the role `admin`.
          */
         post: operations["rebuild_stats"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/stats/series": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Returns how one tool does over a window of time.
+         * @description For tokens with the role `approver` or `admin`.
+         */
+        get: operations["tool_series"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -3210,6 +3250,261 @@ export interface operations {
             };
         };
     };
+    overview: {
+        parameters: {
+            query?: {
+                /** @description An hour, unless another one is named. */
+                window?: "15m" | "1h" | "6h" | "24h" | "7d";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** Format: date-time */
+                        at: string;
+                        /** @description What the series in `strip` are of. */
+                        axis: {
+                            /**
+                             * Format: date-time
+                             * @description Where the first number begins.
+                             */
+                            from: string;
+                            /** @description How many numbers a series has. */
+                            points: number;
+                            /**
+                             * Format: int64
+                             * @description How long each number is about, in seconds.
+                             */
+                            step_seconds: number;
+                        };
+                        ok: boolean;
+                        /** @description All tools together. */
+                        strip: {
+                            /** @description What waits for a person. */
+                            approvals: {
+                                /**
+                                 * Format: date-time
+                                 * @description When the first of them expires.
+                                 */
+                                next_expires_at: string | null;
+                                waiting: number;
+                            };
+                            /** @description How many calls ran. */
+                            calls: {
+                                /**
+                                 * Format: double
+                                 * @description Calls a second in the window.
+                                 */
+                                per_second: number;
+                                /**
+                                 * Format: double
+                                 * @description Calls a second in this minute and the one before.
+                                 */
+                                per_second_now: number;
+                                /** @description Calls a second. */
+                                series: number[];
+                                /** @description The calls in the window. */
+                                total: number;
+                                /** @description The calls in the window before that. */
+                                total_before: number;
+                            };
+                            /** @description How many calls failed or were not run. */
+                            errors: {
+                                /** @description The calls that a person declined. */
+                                declined: number;
+                                /** @description The calls that ran and failed. */
+                                failed: number;
+                                /**
+                                 * Format: double
+                                 * @description How many of 100 calls that ran failed. Nothing if none ran.
+                                 */
+                                percent: number | null;
+                                /**
+                                 * Format: double
+                                 * @description The same in the window before that.
+                                 */
+                                percent_before: number | null;
+                                /** @description The calls that policy refused, or whose arguments did not fit. */
+                                refused: number;
+                                /** @description How many of 100 calls failed. */
+                                series: (number | null)[];
+                            };
+                            /** @description The calls that run. */
+                            in_flight: {
+                                /** @description Those of this server now. */
+                                now: number;
+                                /** @description How many ran at once, as a mean of each point. */
+                                series: number[];
+                            };
+                            /** @description The duration that 95 of 100 calls did not exceed. */
+                            p95: {
+                                /**
+                                 * Format: double
+                                 * @description In the window, in milliseconds. Nothing if no call ran.
+                                 */
+                                ms: number | null;
+                                /**
+                                 * Format: double
+                                 * @description In the window before that.
+                                 */
+                                ms_before: number | null;
+                                /** @description At each point. */
+                                series_ms: (number | null)[];
+                            };
+                            /** @description What waits for a person. */
+                            proposals: {
+                                /**
+                                 * Format: date-time
+                                 * @description When the first of them expires.
+                                 */
+                                next_expires_at: string | null;
+                                waiting: number;
+                            };
+                            /** @description The tools that got worse. */
+                            regressions: {
+                                high: number;
+                                low: number;
+                                medium: number;
+                                open: number;
+                            };
+                        };
+                        /** @description What the series in `tools` are of. */
+                        tool_axis: {
+                            /**
+                             * Format: date-time
+                             * @description Where the first number begins.
+                             */
+                            from: string;
+                            /** @description How many numbers a series has. */
+                            points: number;
+                            /**
+                             * Format: int64
+                             * @description How long each number is about, in seconds.
+                             */
+                            step_seconds: number;
+                        };
+                        /** @description The tools on offer and those that were called, by name. */
+                        tools: {
+                            /** @description The version that was called last. */
+                            called_version: string | null;
+                            /** @description The calls that ran. */
+                            calls: number;
+                            /** @description The calls that a person declined. */
+                            declined: number;
+                            /** @description The calls that ran and failed. */
+                            failed: number;
+                            /**
+                             * Format: double
+                             * @description How many of 100 failed. Nothing if none ran.
+                             */
+                            failed_percent: number | null;
+                            /** @description How a tool does. */
+                            health: {
+                                /** @description What got worse, in words. */
+                                because: string[];
+                                /** @description What got worse most. */
+                                regression: {
+                                    /**
+                                     * Format: double
+                                     * @description How many times as much it is. Nothing if it was 0.
+                                     */
+                                    factor: number | null;
+                                    /**
+                                     * Format: double
+                                     * @description What it is.
+                                     */
+                                    is: number;
+                                    /** @description What was measured. */
+                                    measure: "mean" | "p95" | "error_rate";
+                                    /**
+                                     * Format: double
+                                     * @description What it was: milliseconds, or failures of 100 calls.
+                                     */
+                                    was: number;
+                                } | null;
+                                /** @description `low`, `medium` or `high` if it got worse. */
+                                severity: string | null;
+                                /**
+                                 * Format: date-time
+                                 * @description Since when: of quarantine, or of the version that is worse.
+                                 */
+                                since: string | null;
+                                /** @description Whether it got worse, or is not on offer because it got much worse or because somebody switched it off. */
+                                state: "ok" | "regression" | "quarantined" | "disabled";
+                            };
+                            /** @description Whether that version took over in the last 24 hours. */
+                            is_new_version: boolean;
+                            /** @description Where it comes from, if it is on offer. */
+                            kind: ("built_in" | "module" | "program" | "mcp") | null;
+                            /** @description Its last failure, in the window or before. */
+                            last_error: {
+                                /**
+                                 * Format: date-time
+                                 * @description When the call ended.
+                                 */
+                                at: string;
+                                /** @description The id of the call. */
+                                call: string;
+                                /** @description The kind of error. */
+                                code: string;
+                                /** @description The beginning of the message. */
+                                message: string;
+                            } | null;
+                            /**
+                             * Format: double
+                             * @description The duration that half of them did not exceed.
+                             */
+                            p50_ms: number | null;
+                            /**
+                             * Format: double
+                             * @description The duration that 95 of 100 did not exceed.
+                             */
+                            p95_ms: number | null;
+                            /**
+                             * Format: double
+                             * @description The duration that 99 of 100 did not exceed.
+                             */
+                            p99_ms: number | null;
+                            /** @description The calls that policy refused, or whose arguments did not fit. */
+                            refused: number;
+                            /** @description How they were spread over the window. */
+                            series: {
+                                /** @description The calls that ran. */
+                                calls: number[];
+                                /** @description The calls that failed. */
+                                failed: number[];
+                            };
+                            /**
+                             * Format: uint8
+                             * @description How much harm it could do, from 0 to 4, if it is on offer.
+                             */
+                            tier: number | null;
+                            /** @description `catalogue/tool`. */
+                            tool: string;
+                            /** @description The version on offer, or else the one that was called last. */
+                            version: string | null;
+                            /**
+                             * Format: date-time
+                             * @description When that version took over from another one.
+                             */
+                            version_since: string | null;
+                        }[];
+                        /** @description A window of time that ends now. */
+                        window: "15m" | "1h" | "6h" | "24h" | "7d";
+                    };
+                };
+            };
+        };
+    };
     list_plugins: {
         parameters: {
             query?: never;
@@ -4524,6 +4819,235 @@ export interface operations {
                         ok: boolean;
                         /** @description What was wrong with the old figures, and which files of the record could not be read. */
                         warnings: string[];
+                    };
+                };
+            };
+        };
+    };
+    tool_series: {
+        parameters: {
+            query?: {
+                /** @description The tool, by its full name or its own. */
+                tool?: string;
+                /** @description An hour, unless another one is named. */
+                window?: "15m" | "1h" | "6h" | "24h" | "7d";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What the series are of. */
+                        axis: {
+                            /**
+                             * Format: date-time
+                             * @description Where the first number begins.
+                             */
+                            from: string;
+                            /** @description How many numbers a series has. */
+                            points: number;
+                            /**
+                             * Format: int64
+                             * @description How long each number is about, in seconds.
+                             */
+                            step_seconds: number;
+                        };
+                        /** @description Who called it, in the window and before, those with the most calls first. */
+                        callers: {
+                            /** @description The calls that ended, refused ones too. */
+                            calls: number;
+                            /** @description The door: `http`, `mcp`, `terminal`, … */
+                            door: string;
+                            /**
+                             * Format: date-time
+                             * @description When the last one ended.
+                             */
+                            last_at: string;
+                            /**
+                             * Format: double
+                             * @description How many of 100 calls are theirs.
+                             */
+                            percent: number | null;
+                            /** @description The name of the principal. */
+                            principal: string;
+                        }[];
+                        /** @description Its recent calls, compared with those before. */
+                        compared: {
+                            /** @description The calls before. */
+                            baseline: {
+                                /** @description How many calls ran. */
+                                calls: number;
+                                /**
+                                 * Format: double
+                                 * @description The share that failed.
+                                 */
+                                error_rate: number;
+                                /**
+                                 * Format: double
+                                 * @description Their mean duration.
+                                 */
+                                mean_ms: number;
+                                /**
+                                 * Format: double
+                                 * @description The duration that 95 of 100 did not exceed.
+                                 */
+                                p95_ms: number;
+                            };
+                            /** @description What got worse, in words. */
+                            because: string[];
+                            /** @description The calls now. */
+                            current: {
+                                /** @description How many calls ran. */
+                                calls: number;
+                                /**
+                                 * Format: double
+                                 * @description The share that failed.
+                                 */
+                                error_rate: number;
+                                /**
+                                 * Format: double
+                                 * @description Their mean duration.
+                                 */
+                                mean_ms: number;
+                                /**
+                                 * Format: double
+                                 * @description The duration that 95 of 100 did not exceed.
+                                 */
+                                p95_ms: number;
+                            };
+                            /** @description `low`, `medium` or `high` if it got worse. */
+                            severity: string | null;
+                        } | null;
+                        /** @description How it failed since its errors were last cleared, the most frequent first. */
+                        errors: {
+                            /** @description The id of the last of them. */
+                            call: string;
+                            /** @description The kind of error. */
+                            code: string;
+                            /** @description How many calls failed so. */
+                            count: number;
+                            /**
+                             * Format: date-time
+                             * @description The first of them.
+                             */
+                            first_at: string;
+                            /** @description Whether the tool did not fail so before its present version took over. */
+                            is_new: boolean;
+                            /**
+                             * Format: date-time
+                             * @description The last of them.
+                             */
+                            last_at: string;
+                            /** @description The beginning of the first message. */
+                            message: string;
+                            /**
+                             * Format: double
+                             * @description How many of 100 failures they are.
+                             */
+                            percent: number | null;
+                            /** @description The message without what is different in each call. */
+                            shape: string;
+                            /** @description The version of the tool that failed first. */
+                            version: string;
+                        }[];
+                        ok: boolean;
+                        /** @description Its calls and their durations at each point. */
+                        series: {
+                            /** @description The calls that ran. */
+                            calls: number[];
+                            /** @description The calls that a person declined. */
+                            declined: number[];
+                            /** @description The calls that ran and failed. */
+                            failed: number[];
+                            /** @description The duration that half of them did not exceed. */
+                            p50_ms: (number | null)[];
+                            /** @description The duration that 95 of 100 did not exceed. */
+                            p95_ms: (number | null)[];
+                            /** @description The calls that policy refused, or whose arguments did not fit. */
+                            refused: number[];
+                        };
+                        /** @description `catalogue/tool`. */
+                        tool: string;
+                        /** @description Its calls in the whole window. */
+                        total: {
+                            /** @description The calls that ran. */
+                            calls: number;
+                            /** @description The calls that a person declined. */
+                            declined: number;
+                            /** @description The calls that ran and failed. */
+                            failed: number;
+                            /**
+                             * Format: double
+                             * @description How many of 100 failed. Nothing if none ran.
+                             */
+                            failed_percent: number | null;
+                            /**
+                             * Format: double
+                             * @description The duration that half of them did not exceed.
+                             */
+                            p50_ms: number | null;
+                            /**
+                             * Format: double
+                             * @description The duration that 95 of 100 did not exceed.
+                             */
+                            p95_ms: number | null;
+                            /**
+                             * Format: double
+                             * @description The duration that 99 of 100 did not exceed.
+                             */
+                            p99_ms: number | null;
+                            /** @description The calls that policy refused, or whose arguments did not fit. */
+                            refused: number;
+                        };
+                        /** @description The versions that were called, in the window and before. */
+                        versions: {
+                            /** @description Each version, in the order of their first calls. */
+                            called: {
+                                /** @description How often it was called. */
+                                calls: number;
+                                /**
+                                 * Format: date-time
+                                 * @description Its first call.
+                                 */
+                                first_at: string;
+                                /**
+                                 * Format: date-time
+                                 * @description Its last call.
+                                 */
+                                last_at: string;
+                                /**
+                                 * Format: double
+                                 * @description The duration that 95 of 100 of its latest calls did not exceed.
+                                 */
+                                p95_ms: number | null;
+                                /** @description The version. */
+                                version: string;
+                            }[];
+                            /** @description When another version took over. */
+                            changes: {
+                                /**
+                                 * Format: date-time
+                                 * @description When it was called first.
+                                 */
+                                at: string;
+                                /** @description The version before it. */
+                                before: string | null;
+                                /** @description The version. */
+                                version: string;
+                            }[];
+                            /** @description The version that took over last. */
+                            current: string | null;
+                        };
+                        /** @description The window. */
+                        window: "15m" | "1h" | "6h" | "24h" | "7d";
                     };
                 };
             };

@@ -1,7 +1,7 @@
 // The window of time that figures are of.
 import { route } from "./router.ts";
 
-export const WINDOWS = { "15m": "Last 15 minutes", "1h": "Last hour", "24h": "Last 24 hours", "7d": "Last 7 days" };
+export const WINDOWS = { "15m": "Last 15 minutes", "1h": "Last hour", "6h": "Last 6 hours", "24h": "Last 24 hours", "7d": "Last 7 days" };
 export type TimeWindow = keyof typeof WINDOWS;
 
 /** The window that the address names, or an hour. */

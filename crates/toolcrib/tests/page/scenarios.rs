@@ -132,3 +132,13 @@ fn a_tail_stays_short_and_finds_a_server_that_starts_again() {
     ];
     play(&server, &scratch, &environment, include_str!("audit_bounds.js"));
 }
+
+#[test]
+fn see_how_all_tools_do() {
+    scenario(include_str!("overview.js"));
+}
+
+#[test]
+fn see_how_one_tool_does_and_try_it() {
+    scenario(include_str!("tool.js"));
+}

@@ -58,6 +58,13 @@ export function argumentsOf(schema: Schema, values: Values): { args: Record<stri
   return { args };
 }
 
+/** "1 to 500." */
+function bounds({ minimum, maximum }: Schema): string {
+  if (minimum === undefined && maximum === undefined) return "";
+  if (maximum === undefined) return `At least ${minimum}.`;
+  return minimum === undefined ? `At most ${maximum}.` : `${minimum} to ${maximum}.`;
+}
+
 export function SchemaForm({ schema, values, onChange, wrong }: { schema: Schema; values: Values; onChange: (values: Values) => void; wrong?: { field: string; why: string } | undefined }) {
   const names = Object.keys(schema.properties ?? {});
   if (names.length === 0) return <p class="second">This tool takes no arguments.</p>;
@@ -66,19 +73,20 @@ export function SchemaForm({ schema, values, onChange, wrong }: { schema: Schema
       {names.map((name) => {
         const property = schema.properties![name]!;
         const id = `field-${name}`;
+        const about = [property.description ?? "", bounds(property)].filter((it) => it !== "").join(" ");
         const isWrong = wrong?.field === name;
         const set = (text: string) => onChange({ ...values, [name]: text });
-        const shared = { id, "aria-invalid": isWrong, "aria-describedby": property.description === undefined && !isWrong ? undefined : `${id}-about` };
+        const shared = { id, "aria-invalid": isWrong, "aria-describedby": about === "" && !isWrong ? undefined : `${id}-about` };
         return (
           <div class="field" key={name}>
             <label for={id}>
               <code>{plain(name)}</code> {schema.required?.includes(name) && <span class="red">required</span>}
             </label>
             <Field property={property} value={values[name] ?? ""} set={set} shared={shared} />
-            {(property.description !== undefined || isWrong) && (
+            {(about !== "" || isWrong) && (
               <p class="about" id={`${id}-about`}>
                 {isWrong && <span class="red">{wrong.why}. </span>}
-                {plain(property.description ?? "")}
+                {plain(about)}
               </p>
             )}
           </div>
@@ -89,7 +97,8 @@ export function SchemaForm({ schema, values, onChange, wrong }: { schema: Schema
 }
 
 function Field({ property, value, set, shared }: { property: Schema; value: string; set: (text: string) => void; shared: Record<string, unknown> & { id: string } }) {
-  const placeholder = property.default === undefined || property.default === null ? "" : plain(JSON.stringify(property.default));
+  const preset = property.default;
+  const placeholder = preset === undefined || preset === null ? "" : plain(typeof preset === "string" ? preset : JSON.stringify(preset));
   if (property.enum !== undefined) {
     return (
       <select {...shared} value={value} onChange={(event) => set(event.currentTarget.value)}>
@@ -104,6 +113,8 @@ function Field({ property, value, set, shared }: { property: Schema; value: stri
   }
   switch (typeOf(property)) {
     case "boolean":
+      // One that is off unless somebody says otherwise is a box to tick.
+      if (property.default !== true) return <input {...shared} type="checkbox" checked={value === "true"} onChange={(event) => set(event.currentTarget.checked ? "true" : "")} />;
       return (
         <select {...shared} value={value} onChange={(event) => set(event.currentTarget.value)}>
           <option value="">{placeholder}</option>

@@ -1,5 +1,5 @@
 // Charts of a few pixels, each with its reading in words for those who cannot see it.
-import { figure } from "../format.ts";
+import { figure, tick } from "../format.ts";
 
 /** The next round number: 1, 2, 5, 10, … */
 export function roundUp(value: number): number {
@@ -49,7 +49,7 @@ export function StripChart({ values, unit }: { values: (number | null)[]; unit: 
       <path class="axis" d={`M${LEFT - 3}.5 5V${HEIGHT - 3.5}H${WIDTH}`} />
       <path class="axis" d={`M${LEFT - 6} ${5.5}h3m-3 ${HEIGHT - 9}h3m-1.5 ${-(HEIGHT - 9) / 2}h1.5`} />
       <text class="tick" x={LEFT - 8} y="9" text-anchor="end">
-        {figure(top)}
+        {tick(top)}
       </text>
       <text class="tick" x={LEFT - 8} y={HEIGHT - 1} text-anchor="end">
         0
@@ -71,17 +71,17 @@ export function Meter({ part, label }: { part: number; label: string }) {
   );
 }
 
-/** A tier from 0 to 3, as steps. */
+/** A tier from 0 to 4, as steps. */
 export function Tier({ tier }: { tier: number }) {
   return (
-    <span class="tier" title={TIERS[tier]}>
+    <span class="tier" title={`tier ${tier}: ${TIERS[tier]}`}>
       {tier}
       <svg viewBox="0 0 16 8" aria-hidden="true">
-        {[0, 1, 2, 3].map((step) => (
-          <rect key={step} class={step <= tier && tier > 0 ? "on" : "rest"} x={step * 4} y={step <= tier && tier > 0 ? 6 - 2 * step : 7} width="3" height={step <= tier && tier > 0 ? 2 + 2 * step : 1} />
+        {[1, 2, 3, 4].map((step) => (
+          <rect key={step} class={step <= tier ? "on" : "rest"} x={step * 4 - 4} y={step <= tier ? 8 - 2 * step : 7} width="3" height={step <= tier ? 2 * step : 1} />
         ))}
       </svg>
     </span>
   );
 }
-const TIERS = ["tier 0: only looks at what it is given", "tier 1: reads", "tier 2: writes", "tier 3: dangerous"];
+export const TIERS = ["reads nothing", "reads", "writes in the workspace", "changes or runs things", "blocked unless opened"];

@@ -14,11 +14,11 @@ export function Ago({ time, suffix = " ago" }: { time: string | number; suffix?:
 }
 
 /** What is left until a time. */
-export function Left({ until, suffix = "" }: { until: string | number; suffix?: string }) {
+export function Left({ until, suffix = "", short = false }: { until: string | number; suffix?: string; short?: boolean }) {
   const at = new Date(until).getTime();
   return (
     <time dateTime={new Date(at).toISOString()} title={absolute(at)}>
-      {countdown(at - second.value * 1000) + suffix}
+      {(short && at - second.value * 1000 >= 3_600_000 ? span(at - second.value * 1000) : countdown(at - second.value * 1000)) + suffix}
     </time>
   );
 }

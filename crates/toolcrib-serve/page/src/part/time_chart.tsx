@@ -1,7 +1,7 @@
 // Lines over time with their axes, and calls and errors below on the same axis. The reading under the cursor stands in
 // the head, never over the data; arrow keys move it. The same numbers are in a table for those who cannot see it.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { clock, count, figure } from "../format.ts";
+import { clock, count, figure, tick } from "../format.ts";
 import { roundUp } from "./small_charts.tsx";
 
 export interface Line {
@@ -106,7 +106,7 @@ export function TimeChart(props: TimeChartProps) {
                 <path class="axis" d={`M${LEFT - 4} ${y(value)}h4`} />
                 {step % 2 === 0 && (
                   <text class="tick" x={LEFT - 6} y={y(value) + 4} text-anchor="end">
-                    {figure(value)}
+                    {tick(value)}
                   </text>
                 )}
               </g>
@@ -132,8 +132,19 @@ export function TimeChart(props: TimeChartProps) {
           {lines.map((line) => (
             <path key={line.name} class={`line ${line.look}`} d={pathOf(line.values, (index) => x(times[index]! + bucketMs / 2), y)} />
           ))}
+          {lines.map((line) => {
+            // Named at the line, where it begins; one that is dotted has its name at its end.
+            const isDotted = line.look === "dotted";
+            const at = isDotted ? line.values.findLastIndex((value) => value !== null) : line.values.findIndex((value) => value !== null);
+            if (at < 0) return null;
+            return (
+              <text key={line.name} class={`name ${line.look}`} x={isDotted ? width - RIGHT - 4 : x(times[at]!) + 4} y={Math.max(TOP + 10, y(line.values[at]!) - 5)} text-anchor={isDotted ? "end" : "start"}>
+                {isDotted ? `${line.name} ${tick(line.values[at]!)} ${unit}` : line.name}
+              </text>
+            );
+          })}
           <text class="tick" x={LEFT - 6} y={base - BARS + 20} text-anchor="end">
-            {count(mostCalls)}
+            {tick(mostCalls)}
           </text>
           {calls.map((value, index) => (
             <rect key={index} class="calls" x={x(times[index]!) + 0.5} width={Math.max(1, inner / times.length - 1)} y={base - (value / mostCalls) * (BARS - 16)} height={(value / mostCalls) * (BARS - 16)} />

@@ -1,12 +1,13 @@
 // The overview: rates, what waits for a person, what got worse, and one row for each tool.
 import { Tail } from "./overview/tail.tsx";
 import { ToolTable } from "./overview/tool_table.tsx";
-import type { Overview as OverviewData, Strip as StripData, ToolRow } from "./overview/figures.ts";
-import { currentWindow, WINDOWS } from "../window.ts";
+import { MEASURES, type Overview as OverviewData, type ToolRow } from "./overview/figures.ts";
+import { useWaiting, WaitingList } from "./overview/waiting_list.tsx";
+import { currentWindow, type TimeWindow, WINDOWS } from "../window.ts";
 import { useData } from "../data.ts";
-import { count, figure, oneLine } from "../format.ts";
-import { Badge, Mark, Tag } from "../part/marks.tsx";
-import { Empty, Shown } from "../part/notes.tsx";
+import { count, figure, oneLine, plain, tick } from "../format.ts";
+import { Badge, Mark } from "../part/marks.tsx";
+import { Shown } from "../part/notes.tsx";
 import { StripChart } from "../part/small_charts.tsx";
 import { Ago, Left } from "../part/texts.tsx";
 import { TitleBlock } from "../part/title_block.tsx";
@@ -16,15 +17,16 @@ export function Overview() {
   const window = currentWindow();
   const path = `/api/overview?window=${window}`;
   const loaded = useData<OverviewData>(path, { live: true });
+  const waiting = useWaiting();
   return (
     <section class="view">
       <Shown loaded={loaded} what="The overview">
         {(data) => (
           <div class="panes overview">
-            <Strip strip={data.strip} window={WINDOWS[window].toLowerCase()} />
-            <ToolTable rows={data.tools} window={WINDOWS[window]} />
+            <Strip strip={data.strip} window={window} />
+            <ToolTable rows={data.tools} window={WINDOWS[window]} waiting={waiting.tools} />
             <aside class="pane side" aria-label="What needs a person, and what happens now">
-              <WaitingList />
+              <WaitingList items={waiting.items} failure={waiting.failure} />
               <Regressions rows={data.tools} />
               <Tail />
             </aside>
@@ -36,7 +38,7 @@ export function Overview() {
   );
 }
 
-function Strip({ strip, window }: { strip: StripData; window: string }) {
+function Strip({ strip, window }: { strip: OverviewData["strip"]; window: TimeWindow }) {
   const { calls, errors, p95, in_flight: inFlight, approvals, proposals, regressions } = strip;
   return (
     <div class="strip">
@@ -45,8 +47,10 @@ function Strip({ strip, window }: { strip: StripData; window: string }) {
         <p class="value">
           {figure(calls.per_second_now)} <small>/s</small>
         </p>
-        <p class="about">{change(calls.total, calls.total_before, `in the ${window}`)}</p>
-        <StripChart values={calls.series} unit="calls" />
+        <p class="about" title={`${count(calls.total)} in the ${WINDOWS[window].toLowerCase()}, ${count(calls.total_before)} before that`}>
+          {change(calls.total, calls.total_before, window)}
+        </p>
+        <StripChart values={calls.series} unit="calls a second" />
       </section>
       <section class="figure">
         <h2>Errors</h2>
@@ -69,28 +73,36 @@ function Strip({ strip, window }: { strip: StripData; window: string }) {
       <section class="figure">
         <h2>In flight</h2>
         <p class="value">
-          {count(inFlight.now)} <small>of {count(inFlight.bound)}</small>
+          {count(inFlight.now)} <small>{inFlight.now === 1 ? "call" : "calls"}</small>
         </p>
-        <p class="about">calls that run now</p>
+        <p class="about">at once; the line is the mean</p>
         <StripChart values={inFlight.series} unit="calls at once" />
       </section>
       <Queue name="Approvals" to="/approvals" value={approvals.waiting} tone="due">
-        {approvals.next_expires_at === null ? "nothing waits" : <>first expires in <Left until={approvals.next_expires_at} /></>}
+        {approvals.next_expires_at === null ? "nothing waits" : <>first expires in <Left until={approvals.next_expires_at} short /></>}
       </Queue>
       <Queue name="Proposals" to="/proposals" value={proposals.waiting} tone="due">
-        {proposals.next_expires_at === null ? "nothing waits" : <>first expires in <Left until={proposals.next_expires_at} /></>}
+        {proposals.next_expires_at === null ? "nothing waits" : <>first expires in <Left until={proposals.next_expires_at} short /></>}
       </Queue>
       <Queue name="Regressions" to="/?show=regressed" value={regressions.open} tone="ill">
-        {regressions.open === 0 ? "nothing got worse" : `${regressions.high} high, ${regressions.medium} medium, ${regressions.low} low`}
+        {severities(regressions)}
       </Queue>
     </div>
   );
 }
 
-function change(now: number, before: number, when: string): string {
-  if (before === 0) return `${count(now)} ${when}`;
+/** "6 % more than the hour before". */
+function change(now: number, before: number, window: TimeWindow): string {
+  if (before === 0) return `${count(now)} in the ${WINDOWS[window].toLowerCase()}`;
   const percent = Math.round((100 * (now - before)) / before);
-  return `${count(now)} ${when}, ${percent === 0 ? "as many as" : `${Math.abs(percent)} % ${percent > 0 ? "more" : "fewer"} than`} before`;
+  const than = percent === 0 ? "as many as" : `${count(Math.abs(percent))} % ${percent > 0 ? "more" : "fewer"} than`;
+  return `${than} the ${WINDOWS[window].toLowerCase().replace("last ", "")} before`;
+}
+
+/** "1 high, 1 medium", or what there is to say when there is none. */
+function severities(counts: OverviewData["strip"]["regressions"]): string {
+  const some = (["high", "medium", "low"] as const).filter((it) => counts[it] > 0);
+  return some.length === 0 ? "nothing got worse" : some.map((it) => `${count(counts[it])} ${it}`).join(", ");
 }
 
 /** A queue that a person should empty. It has colour only while something is in it. */
@@ -106,64 +118,10 @@ function Queue({ name, to, value, tone, children }: { name: string; to: string; 
   );
 }
 
-interface WaitingApproval {
-  call: string;
-  tool: string;
-  principal?: string | null;
-  expires_at?: string;
-}
-interface WaitingProposal {
-  name?: string;
-  tool?: string;
-  expires_at?: string | null;
-}
-
-const MOST_WAITING = 6;
-
-/** The questions and proposals that wait, least time first. */
-function WaitingList() {
-  const approvals = useData<{ approvals: WaitingApproval[] }>("/api/approvals", { live: true });
-  const proposals = useData<{ pending?: WaitingProposal[]; proposals?: WaitingProposal[] }>("/api/tools/pending", { live: true, everyMs: 5000 });
-  const items = [
-    ...(approvals.data?.approvals ?? []).map((it) => ({ kind: "approvals" as const, id: it.call, what: it.tool, who: it.principal ?? "", until: it.expires_at })),
-    ...(proposals.data?.pending ?? proposals.data?.proposals ?? []).map((it) => ({ kind: "proposals" as const, id: it.name ?? it.tool ?? "", what: "proposes a tool", who: "", until: it.expires_at ?? undefined })),
-  ].sort((a, b) => (a.until ?? "9").localeCompare(b.until ?? "9"));
-  return (
-    <section>
-      <div class="head">
-        <h2>Waiting for a person</h2>
-        <span class="end third">least time first</span>
-      </div>
-      {items.length === 0 ? (
-        <div class="pad">
-          <Empty title="Nothing waits for an answer">Calls that ask show up here.</Empty>
-        </div>
-      ) : (
-        <ul class="waiting">
-          {items.slice(0, MOST_WAITING).map((item) => (
-            <li key={item.kind + item.id}>
-              <Tag kind={item.kind} id={item.id} /> <code class="clip">{oneLine(item.what)}</code>
-              {item.until !== undefined && (
-                <span class="end brass">
-                  <Left until={item.until} suffix=" left" />
-                </span>
-              )}
-              {item.who !== "" && <span class="who second">{oneLine(item.who)}</span>}
-            </li>
-          ))}
-          {items.length > MOST_WAITING && (
-            <li>
-              <a href="/approvals">and {items.length - MOST_WAITING} more</a>
-            </li>
-          )}
-        </ul>
-      )}
-    </section>
-  );
-}
-
+/** The tools that got worse, the worst first. */
 function Regressions({ rows }: { rows: ToolRow[] }) {
-  const worse = rows.filter((row) => row.health.regression !== null);
+  const order = ["high", "medium", "low"];
+  const worse = rows.filter((row) => row.health.severity !== null).sort((a, b) => order.indexOf(a.health.severity!) - order.indexOf(b.health.severity!));
   return (
     <section>
       <div class="head">
@@ -176,26 +134,36 @@ function Regressions({ rows }: { rows: ToolRow[] }) {
         <ul class="waiting">
           {worse.map((row) => (
             <li key={row.tool}>
-              <a class="plain mono clip" href={addressOf("tools", row.tool)}>
+              <a class="plain mono clip" href={addressOf("tools", row.tool)} title={plain(row.tool)}>
                 {oneLine(row.tool)}
               </a>
               <span class="end">
-                <Badge tone={row.health.regression!.severity === "high" ? "bad" : "wait"} mark="worse">
-                  {row.health.regression!.severity}
+                <Badge tone={row.health.severity === "high" ? "bad" : "wait"} mark="worse">
+                  {row.health.severity}
                 </Badge>
               </span>
-              <span class="who second">
-                {row.health.because.map(oneLine).join("; ")}
-                {row.health.since !== null && (
-                  <>
-                    , since <Ago time={row.health.since} />
-                  </>
-                )}
-              </span>
+              <Worse health={row.health} version={row.version} />
             </li>
           ))}
         </ul>
       )}
     </section>
+  );
+}
+
+/** What got worse and since when: "p95 38 → 81 ms since b7e2f10, 6 min ago". */
+function Worse({ health, version }: { health: ToolRow["health"]; version: string | null }) {
+  const { regression, because, since, state } = health;
+  const unit = regression?.measure === "error_rate" ? "%" : "ms";
+  return (
+    <span class="who second" title={because.map(plain).join("; ")}>
+      {regression === null ? because.map(oneLine).join("; ") : `${MEASURES[regression.measure]} ${tick(regression.was)} → ${tick(regression.is)}\u202f${unit}`}
+      {since !== null && (
+        <>
+          {" "}
+          since {state === "quarantined" ? "quarantine" : <code>{version?.slice(0, 7)}</code>}, <Ago time={since} />
+        </>
+      )}
+    </span>
   );
 }

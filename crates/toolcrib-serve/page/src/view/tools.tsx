@@ -2,6 +2,7 @@
 import { ToolDetail } from "./tools/tool_detail.tsx";
 import { ToolTable } from "./overview/tool_table.tsx";
 import type { Overview } from "./overview/figures.ts";
+import { useWaiting } from "./overview/waiting_list.tsx";
 import { useData } from "../data.ts";
 import { Shown } from "../part/notes.tsx";
 import { TitleBlock } from "../part/title_block.tsx";
@@ -17,12 +18,13 @@ function ToolList() {
   const window = currentWindow();
   const path = `/api/overview?window=${window}`;
   const loaded = useData<Overview>(path, { live: true });
+  const waiting = useWaiting();
   return (
     <section class="view">
       <Shown loaded={loaded} what="The tools">
         {(data) => (
           <div class="panes">
-            <ToolTable rows={data.tools} window={WINDOWS[window]} />
+            <ToolTable rows={data.tools} window={WINDOWS[window]} waiting={waiting.tools} />
           </div>
         )}
       </Shown>

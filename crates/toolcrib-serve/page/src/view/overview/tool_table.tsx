@@ -1,7 +1,7 @@
 // One row for each tool, because operators compare rows. Filter and order are in the address. Rows keep their place
 // while one has the focus or the pointer is in the table: then only numbers change.
 import { useMemo, useRef, useState } from "preact/hooks";
-import { KINDS, type ToolRow } from "./figures.ts";
+import { KINDS, MEASURES, type ToolRow } from "./figures.ts";
 import { count, figure, oneLine, plain } from "../../format.ts";
 import { useKeys } from "../../keys.ts";
 import { Badge, Key, Mark, type MarkName } from "../../part/marks.tsx";
@@ -10,12 +10,14 @@ import { CallBars, Tier } from "../../part/small_charts.tsx";
 import { Ago } from "../../part/texts.tsx";
 import { addressOf, go, route, setQuery } from "../../router.ts";
 
-const SHOWN: Record<string, { name: string; test: (row: ToolRow) => boolean }> = {
+type Waiting = ReadonlySet<string>;
+const SHOWN: Record<string, { name: string; test: (row: ToolRow, waiting: Waiting) => boolean }> = {
   all: { name: "All", test: () => true },
   called: { name: "Called", test: (row) => row.calls + row.refused + row.declined > 0 },
-  regressed: { name: "Regressed", test: (row) => row.health.state === "regression" || row.health.state === "quarantined" },
+  regressed: { name: "Regressed", test: (row) => row.health.severity !== null },
+  waiting: { name: "Waiting", test: (row, waiting) => waiting.has(row.tool) },
   new: { name: "New version", test: (row) => row.is_new_version },
-  off: { name: "Off or quarantined", test: (row) => row.health.state === "disabled" || row.health.state === "quarantined" },
+  off: { name: "Off", test: (row) => row.health.state === "disabled" || row.health.state === "quarantined" },
 };
 
 type Value = number | string | null;
@@ -27,7 +29,7 @@ const COLUMNS: { id: string; name: string; value: (row: ToolRow) => Value; isNum
   { id: "calls", name: "Calls", value: (row) => row.calls, isNumber: true },
   { id: "", name: "", value: () => null },
   { id: "failed", name: "Err %", value: (row) => row.failed_percent, isNumber: true },
-  { id: "refused", name: "Refused", value: (row) => row.refused, isNumber: true, hide: true },
+  { id: "refused", name: "Refused", value: (row) => row.refused + row.declined, isNumber: true, hide: true },
   { id: "p50", name: "p50 ms", value: (row) => row.p50_ms, isNumber: true, hide: true },
   { id: "p95", name: "p95 ms", value: (row) => row.p95_ms, isNumber: true },
   { id: "p99", name: "p99 ms", value: (row) => row.p99_ms, isNumber: true, hide: true },
@@ -41,7 +43,7 @@ function compare(a: Value, b: Value): number {
   return typeof a === "string" ? a.localeCompare(String(b)) : Number(b) - a;
 }
 
-export function ToolTable({ rows, window }: { rows: ToolRow[]; window: string }) {
+export function ToolTable({ rows, window, waiting }: { rows: ToolRow[]; window: string; waiting: Waiting }) {
   const { query } = route.value;
   const filter = query.get("filter") ?? "";
   const shown = SHOWN[query.get("show") ?? "all"] ?? SHOWN.all!;
@@ -50,17 +52,21 @@ export function ToolTable({ rows, window }: { rows: ToolRow[]; window: string })
   const column = COLUMNS.find((it) => it.id === sort.replace(/^-/, "")) ?? COLUMNS[4]!;
   const [isHeld, setHeld] = useState(false);
   const order = useRef<string[]>([]);
+  /** The order and the filter that somebody chose last: a new choice holds at once. */
+  const orderedBy = useRef("");
 
   const sorted = useMemo(() => {
-    const chosen = rows.filter((row) => shown.test(row) && row.tool.toLowerCase().includes(filter.toLowerCase()));
-    if (isHeld) {
+    const chosen = rows.filter((row) => shown.test(row, waiting) && row.tool.toLowerCase().includes(filter.toLowerCase()));
+    const wanted = `${sort} ${filter} ${shown.name}`;
+    if (isHeld && wanted === orderedBy.current) {
       const place = new Map(order.current.map((name, at) => [name, at]));
       return chosen.sort((a, b) => (place.get(a.tool) ?? 1e9) - (place.get(b.tool) ?? 1e9));
     }
     const by = chosen.sort((a, b) => compare(column.value(a), column.value(b)) * (isReversed ? -1 : 1) || a.tool.localeCompare(b.tool));
     order.current = by.map((row) => row.tool);
+    orderedBy.current = wanted;
     return by;
-  }, [rows, filter, shown, sort, isHeld]);
+  }, [rows, filter, shown, sort, isHeld, waiting]);
 
   const body = useRef<HTMLTableSectionElement>(null);
   const move = (by: number) => () => {
@@ -81,7 +87,7 @@ export function ToolTable({ rows, window }: { rows: ToolRow[]; window: string })
         <span class="chips">
           {Object.entries(SHOWN).map(([id, it]) => (
             <button type="button" class="chip" key={id} aria-pressed={it === shown} onClick={() => setQuery({ show: id === "all" ? "" : id })}>
-              {it.name} <i>{rows.filter(it.test).length}</i>
+              {it.name} <i>{rows.filter((row) => it.test(row, waiting)).length}</i>
             </button>
           ))}
         </span>
@@ -118,7 +124,7 @@ export function ToolTable({ rows, window }: { rows: ToolRow[]; window: string })
           </thead>
           <tbody ref={body}>
             {sorted.map((row) => (
-              <Row key={row.tool} row={row} />
+              <Row key={row.tool} row={row} isWaiting={waiting.has(row.tool)} />
             ))}
           </tbody>
         </table>
@@ -130,18 +136,20 @@ export function ToolTable({ rows, window }: { rows: ToolRow[]; window: string })
 const MARKS: Record<ToolRow["health"]["state"], MarkName> = { ok: "fine", regression: "worse", quarantined: "off", disabled: "off" };
 
 /** A row is drawn again only if something in it changed: most tools are not called between two updates. */
-function Row({ row }: { row: ToolRow }) {
-  return useMemo(() => <RowCells row={row} />, [JSON.stringify(row)]);
+function Row({ row, isWaiting }: { row: ToolRow; isWaiting: boolean }) {
+  return useMemo(() => <RowCells row={row} isWaiting={isWaiting} />, [JSON.stringify(row), isWaiting]);
 }
 
-function RowCells({ row }: { row: ToolRow }) {
+function RowCells({ row, isWaiting }: { row: ToolRow; isWaiting: boolean }) {
   const to = addressOf("tools", row.tool);
+  const notRun = row.refused + row.declined;
   const isOff = row.health.state === "disabled" || row.health.state === "quarantined";
   return (
     <tr class={isOff ? "idle" : ""} onClick={(event) => (event.target as Element).closest("a") === null && go(to)}>
       <td>
         <span class="tool-name">
-          <Mark name={MARKS[row.health.state]} />
+          <Mark name={isWaiting && !isOff ? "waits" : MARKS[row.health.state]} />
+          {isWaiting && <span class="unseen">waits for a person</span>}
           <a class="name plain mono clip" href={to} title={plain(row.tool)}>
             {oneLine(row.tool)}
           </a>
@@ -155,7 +163,9 @@ function RowCells({ row }: { row: ToolRow }) {
       <td class={row.calls === 0 ? "r zero" : "r"}>{count(row.calls)}</td>
       <td class="bars">{row.calls + row.failed > 0 && <CallBars calls={row.series.calls} errors={row.series.failed} />}</td>
       <Figure value={row.failed_percent} isBad={(row.failed_percent ?? 0) >= 5} />
-      <td class={row.refused === 0 ? "r zero hide" : "r hide"}>{count(row.refused)}</td>
+      <td class={notRun === 0 ? "r zero hide" : "r hide"} title={`${count(row.refused)} refused by policy, ${count(row.declined)} declined by a person`}>
+        {count(notRun)}
+      </td>
       <Figure value={row.p50_ms} hide />
       <Figure value={row.p95_ms} />
       <Figure value={row.p99_ms} hide />
@@ -185,8 +195,6 @@ function Figure({ value, isBad = false, hide = false }: { value: number | null; 
   return <td class={`r ${tone} ${hide ? "hide" : ""}`}>{value === null ? "–" : figure(value)}</td>;
 }
 
-const MEASURES: Record<string, string> = { mean: "mean", p95: "p95", error_rate: "errors" };
-
 export function HealthBadge({ row }: { row: ToolRow }) {
   const { state, regression, because } = row.health;
   if (state === "ok") return <>ok</>;
@@ -201,10 +209,10 @@ export function HealthBadge({ row }: { row: ToolRow }) {
       </span>
     );
   }
-  const what = regression === null ? "worse" : `${MEASURES[regression.measure] ?? regression.measure} ${regression.factor === null ? "from 0" : `${figure(regression.factor)}×`}`;
+  const what = regression === null ? "worse" : `${MEASURES[regression.measure]} ${regression.factor === null ? "from 0" : `${regression.factor.toFixed(1)}×`}`;
   return (
     <span title={why}>
-      <Badge tone={regression?.severity === "high" ? "bad" : "wait"} mark="worse">
+      <Badge tone={row.health.severity === "high" ? "bad" : "wait"} mark="worse">
         {what}
       </Badge>
     </span>

@@ -1,48 +1,13 @@
-// What the view of one tool shows, as the server gives it.
-import type { Axis } from "../overview/figures.ts";
+// What the view of one tool shows, as the server tells it.
 import type { Schema } from "../../part/schema_form.tsx";
+import type { Reply } from "../../reply.ts";
 
-/** `GET /api/stats/series`. */
-export interface ToolSeries {
-  axis: Axis;
-  series: { calls: number[]; failed: number[]; refused: number[]; declined: number[]; p50_ms: (number | null)[]; p95_ms: (number | null)[] };
-  total: { calls: number; failed: number; failed_percent: number | null; refused: number; declined: number; p50_ms: number | null; p95_ms: number | null; p99_ms: number | null };
-  compared: { baseline: WindowFigures; current: WindowFigures; severity: string | null; because: string[] } | null;
-  versions: { current: string | null; called: { version: string; first_at: string; last_at: string }[]; changes: { at: string; version: string; before: string | null }[] };
-  callers: { principal: string; door: string; calls: number; last_at: string; percent: number | null }[];
-  errors: { shape: string; message: string; count: number; percent: number | null; origin: ErrorOrigin | null }[];
-}
+export type ToolSeries = Reply<"/api/stats/series">;
 
-interface WindowFigures {
-  p95_ms?: number | null;
-}
-
-interface ErrorOrigin {
-  code: string;
-  first_at: string;
-  last_at: string;
-  call: string;
-  first_version: string;
-  is_new: boolean;
-}
-
-/** `GET /api/tools?toolset=NAME`. */
-export interface ToolList {
+/** `GET /api/tools?toolset=NAME`. The specification does not say what a declaration looks like. */
+export type ToolList = Reply<"/api/tools"> & {
   defs: { function: { name: string; description: string; parameters: Schema } }[];
-  limits: { deadline_ms: number; output_bytes: number }[];
-}
+};
 
-/** `GET /api/tools/resources/NAME`. */
-export interface ToolResources {
-  resources: {
-    totalCalls: number;
-    resources: {
-      cpu: { avgMs: number; maxMs: number; p95Ms: number };
-      memory: { avgBytes: number; maxBytes: number; p95Bytes: number };
-      disk: { avgReadBytes: number; avgWriteBytes: number; p95ReadBytes: number; p95WriteBytes: number; maxReadBytes: number; maxWriteBytes: number };
-      network: { connections: number; refused: number };
-    };
-    limits: { timeoutMs: number; maxOutputBytes: number };
-    violations: { sizeExceeded: number; timeoutExceeded: number };
-  };
-}
+/** `GET /api/tools/resources/NAME`. The specification does not name the limits. */
+export type ToolResources = Reply<"/api/tools/resources/{tool}"> & { resources: { limits: Record<string, number> } };
