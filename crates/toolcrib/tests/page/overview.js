@@ -17,7 +17,7 @@ async function hasNoViolations(page, where) {
 }
 
 main(async () => {
-  const page = await openPage();
+  const page = await openPage({ reducedMotion: "reduce" });
   await logIn(page, APPROVER_TOKEN);
   // Rows keep their place while the pointer is among them.
   await page.mouse.move(640, 60);
@@ -90,7 +90,7 @@ main(async () => {
   check(new URL(page.url()).pathname === "/tools/forgekeeper/read_file", page.url());
 
   // On a phone: queues before rates, tools as rows of two lines, nothing wider than the screen.
-  const phone = await openPage({ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
+  const phone = await openPage({ reducedMotion: "reduce", viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
   await logIn(phone, APPROVER_TOKEN);
   await phone.locator("table a.name").first().waitFor();
   const wide = await phone.evaluate(() => document.documentElement.scrollWidth);

@@ -8,14 +8,14 @@ async function hasNoViolations(page, where) {
 }
 
 main(async () => {
-  const page = await openPage();
+  const page = await openPage({ reducedMotion: "reduce" });
   await logIn(page, ADMIN_TOKEN, "/tools/clemini/grep");
   await page.getByText("Nobody called it yet").waitFor();
   await page.getByText("no calls in this window").waitFor();
 
   // A call by the form. The title block has the same call as a command.
   await page.getByLabel(/pattern/).first().fill("two");
-  const block = page.getByRole("contentinfo", { name: "Where this comes from" });
+  const block = page.getByLabel("Where this comes from");
   await block.getByText("toolcrib call clemini/grep pattern=two").waitFor();
   await block.getByText("POST /api/tools/execute/clemini/grep").waitFor();
   await page.keyboard.press("Control+Enter");
@@ -37,7 +37,7 @@ main(async () => {
   await page.getByText("The call did not succeed.").waitFor();
 
   // Calls that fail are grouped; the message of an agent is text.
-  for (const name of ["a", "b", "<b>c</b>"]) await execute("clemini/read_file", { file_path: `${name}.txt` }, {}, ADMIN_TOKEN);
+  for (const name of ["<b>c</b>", "missing", "missing", "missing"]) await execute("clemini/read_file", { file_path: `${name}.txt` }, {}, ADMIN_TOKEN);
   await page.goto(`${PAGE_URL}/tools/clemini/read_file`);
   const group = page.getByRole("region", { name: "Errors" }).getByRole("row").nth(1);
   await group.waitFor();
@@ -74,7 +74,7 @@ main(async () => {
   await logIn(approver, APPROVER_TOKEN, "/tools/clemini/read_file");
   await approver.getByText("An approver answers questions and makes no calls.").waitFor();
 
-  const phone = await openPage({ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
+  const phone = await openPage({ reducedMotion: "reduce", viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
   await logIn(phone, ADMIN_TOKEN, "/tools/clemini/read_file");
   await phone.getByRole("region", { name: "Errors" }).waitFor();
   const wide = await phone.evaluate(() => document.documentElement.scrollWidth);
