@@ -388,6 +388,26 @@ export type paths = {
         patch?: never;
         trace?: never;
     };
+    "/api/plugins/{tool}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Shows a tool from another author, with its code.
+         * @description For tokens with the role `approver` or `admin`.
+         */
+        get: operations["show_plugin"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/plugins/{tool}/disable": {
         parameters: {
             query?: never;
@@ -532,46 +552,6 @@ export type paths = {
         patch?: never;
         trace?: never;
     };
-    "/api/servers": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Lists the mounted MCP servers, with what waits of them.
-         * @description For tokens with the role `approver` or `admin`.
-         */
-        get: operations["list_servers"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/servers/{name}/accept": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Accepts the new and changed tools of an MCP server, or a server of an imported file.
-         * @description For tokens with the role `approver` or `admin`.
-         */
-        post: operations["accept_server"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/rules/replay": {
         parameters: {
             query?: never;
@@ -606,6 +586,46 @@ export type paths = {
         get: operations["rule_uses"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/servers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists the mounted MCP servers, with what waits of them.
+         * @description For tokens with the role `approver` or `admin`.
+         */
+        get: operations["list_servers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/servers/{name}/accept": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Accepts the new and changed tools of an MCP server, or a server of an imported file.
+         * @description For tokens with the role `approver` or `admin`.
+         */
+        post: operations["accept_server"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1919,7 +1939,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @example 01M7QBNQWKC3RK3Y3ZRCP47KXZ */
+                /** @example 01M7R719MH2NYBS0EYWRTE7SNJ */
                 id: string;
             };
             cookie?: never;
@@ -2249,7 +2269,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example 01M7QBNQWKC3RK3Y3ZRCP47KXZ */
+                /** @example 01M7R719MH2NYBS0EYWRTE7SNJ */
                 id: string;
             };
             cookie?: never;
@@ -2398,7 +2418,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example 01M7QBNR6BC3RK3Y3ZRCP47KZD */
+                /** @example 01M7R71ATF2NYBS0EYWRTE7SQ0 */
                 id: string;
             };
             cookie?: never;
@@ -2861,7 +2881,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example 01M7QBNQWKC3RK3Y3ZRCP47KXZ */
+                /** @example 01M7R719MH2NYBS0EYWRTE7SNJ */
                 id: string;
             };
             cookie?: never;
@@ -2907,7 +2927,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example 01M7QBNR5AC3RK3Y3ZRCP47KZ8 */
+                /** @example 01M7R71APC2NYBS0EYWRTE7SPV */
                 id: string;
             };
             cookie?: never;
@@ -3161,7 +3181,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example 01M7QBNR0DC3RK3Y3ZRCP47KYG */
+                /** @example 01M7R71A0F2NYBS0EYWRTE7SP3 */
                 id: string;
             };
             cookie?: never;
@@ -3222,7 +3242,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @example 01M7QBNR43C3RK3Y3ZRCP47KZ3 */
+                /** @example 01M7R71AGG2NYBS0EYWRTE7SPP */
                 call: string;
             };
             cookie?: never;
@@ -3524,17 +3544,23 @@ export interface operations {
                         count: number;
                         ok: boolean;
                         plugins: {
-                            /** @description Whether it is on offer. */
+                            /** @description Whether nobody has disabled it. */
                             enabled: boolean;
                             /** @description The versions that became active, the oldest first. */
                             history: {
+                                /** @description When. */
                                 at: string;
+                                /** @description Who did it. */
                                 by: string;
                                 /** @description `approved`, `rolled_back`, `reloaded` or `written`. */
-                                how: unknown;
+                                how: string;
+                                /** @description The hash. */
                                 version: string;
                             }[];
+                            /** @description The name. */
                             name: string;
+                            /** @description Whether it is on offer: it is enabled, runs, and asks for no more than the settings allow. */
+                            onOffer: boolean;
                             /** @description The id of a proposal that waits. */
                             pending?: string | null;
                             /** @description What it may use. */
@@ -3544,6 +3570,65 @@ export interface operations {
                             /** @description The hash of the active version. */
                             version: string | null;
                         }[];
+                    };
+                };
+            };
+        };
+    };
+    show_plugin: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example count_lines */
+                tool: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        ok: boolean;
+                        /** @description A tool from another author, with its code. */
+                        plugin: {
+                            /** @description The code of the version that runs. Characters that would hide something are escaped. */
+                            code?: string | null;
+                            /** @description What the version that runs says of itself. */
+                            description?: string | null;
+                            /** @description Whether nobody has disabled it. */
+                            enabled: boolean;
+                            /** @description The versions that became active, the oldest first. */
+                            history: {
+                                /** @description When. */
+                                at: string;
+                                /** @description Who did it. */
+                                by: string;
+                                /** @description `approved`, `rolled_back`, `reloaded` or `written`. */
+                                how: string;
+                                /** @description The hash. */
+                                version: string;
+                            }[];
+                            /** @description The name. */
+                            name: string;
+                            /** @description Whether it is on offer: it is enabled, runs, and asks for no more than the settings allow. */
+                            onOffer: boolean;
+                            /** @description The id of a proposal that waits. */
+                            pending?: string | null;
+                            /** @description What it may use. */
+                            permissions: unknown;
+                            /** @description Why the active version does not run, if it does not. */
+                            problem?: string | null;
+                            /** @description The hash of the active version. */
+                            version: string | null;
+                            /** @description The hash of the version that a roll-back without a version makes active. */
+                            versionBefore?: string | null;
+                        };
                     };
                 };
             };
@@ -3673,6 +3758,7 @@ export interface operations {
                         proposals: {
                             /** @description The answer, if there is one. */
                             answer?: {
+                                /** @description When. */
                                 at: string;
                                 /** @description Who answered. Nobody, if its time was over. */
                                 by: string | null;
@@ -3681,9 +3767,13 @@ export interface operations {
                             } | null;
                             /** @description Who proposed it. */
                             by: string;
+                            /** @description When it was proposed. */
                             createdAt: string;
+                            /** @description The door that the proposal came by. */
+                            door: string;
                             /** @description What the examples did that the module declares. */
                             examples: {
+                                /** @description What the example shows. */
                                 about: string;
                                 /**
                                  * Format: double
@@ -3692,16 +3782,24 @@ export interface operations {
                                 elapsedMs?: number | null;
                                 /** @description What went wrong. */
                                 message?: string | null;
+                                /** @description Whether the tool did what the example says. */
                                 ok: boolean;
                             }[];
+                            /** @description Until when it can be answered. */
                             expiresAt: string;
                             /** @description The hash of code and declaration, which an approval is bound to. */
                             hash: string;
+                            /** @description The id. */
                             id: string;
                             /** @description Why. */
                             reasoning: string;
+                            /** @description The hash of the version that was active when it was proposed. */
+                            replaces?: string | null;
+                            /** @description The role of who proposed it. */
+                            role: string;
                             /** @description `pending`, `approved`, `rejected` or `expired`. */
                             status: string;
+                            /** @description The name of the tool. */
                             toolName: string;
                         }[];
                     };
@@ -3909,98 +4007,6 @@ export interface operations {
             };
         };
     };
-    list_servers: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description It was done. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        count: number;
-                        ok: boolean;
-                        servers: {
-                            /** @description The command or the address, as the settings have it. */
-                            command: string;
-                            /** @description What a file of `mcp.import` says about the server, if nobody has accepted that yet. */
-                            import?: {
-                                file: string;
-                                /** @description What the file says about it. */
-                                written: string;
-                            } | null;
-                            /** @description Whether its tools are known. A server that was never reached is not mounted. */
-                            mounted: boolean;
-                            name: string;
-                            /** @description Why it could not be started or reached last, if it could not. */
-                            problem?: string | null;
-                            /**
-                             * Format: uint8
-                             * @description The tier of its tools.
-                             */
-                            tier: number | null;
-                            /** @description The tools on offer, by their names on the wire. */
-                            tools: string[];
-                            /** @description The tools that are new or have changed. They are not on offer until somebody accepts them. */
-                            waiting: {
-                                /** @description What differs from the definition that was accepted, as lines. */
-                                difference: string;
-                                /** @description The hash of its definition. */
-                                hash: string;
-                                name: string;
-                                /** @description Whether no definition of it was accepted before. */
-                                new: boolean;
-                            }[];
-                            /** @description The hash of all that waits, which an acceptance is bound to. */
-                            waiting_hash?: string | null;
-                        }[];
-                    };
-                };
-            };
-        };
-    };
-    accept_server: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @example notes */
-                name: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": {
-                    /** @description The `waiting_hash` of what was shown. Nothing else is accepted. */
-                    hash: string;
-                };
-            };
-        };
-        responses: {
-            /** @description It was done. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        /** @description The names of the tools, or the server's own if it was one of an imported file. */
-                        accepted: string[];
-                        ok: boolean;
-                        server: string;
-                    };
-                };
-            };
-        };
-    };
     replay_rules: {
         parameters: {
             query?: never;
@@ -4111,6 +4117,98 @@ export interface operations {
                          * @description When the part of the record begins that was read: as wanted, or later if the record is large.
                          */
                         since: string;
+                    };
+                };
+            };
+        };
+    };
+    list_servers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        count: number;
+                        ok: boolean;
+                        servers: {
+                            /** @description The command or the address, as the settings have it. */
+                            command: string;
+                            /** @description What a file of `mcp.import` says about the server, if nobody has accepted that yet. */
+                            import?: {
+                                file: string;
+                                /** @description What the file says about it. */
+                                written: string;
+                            } | null;
+                            /** @description Whether its tools are known. A server that was never reached is not mounted. */
+                            mounted: boolean;
+                            name: string;
+                            /** @description Why it could not be started or reached last, if it could not. */
+                            problem?: string | null;
+                            /**
+                             * Format: uint8
+                             * @description The tier of its tools.
+                             */
+                            tier: number | null;
+                            /** @description The tools on offer, by their names on the wire. */
+                            tools: string[];
+                            /** @description The tools that are new or have changed. They are not on offer until somebody accepts them. */
+                            waiting: {
+                                /** @description What differs from the definition that was accepted, as lines. */
+                                difference: string;
+                                /** @description The hash of its definition. */
+                                hash: string;
+                                name: string;
+                                /** @description Whether no definition of it was accepted before. */
+                                new: boolean;
+                            }[];
+                            /** @description The hash of all that waits, which an acceptance is bound to. */
+                            waiting_hash?: string | null;
+                        }[];
+                    };
+                };
+            };
+        };
+    };
+    accept_server: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @example notes */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description The `waiting_hash` of what was shown. Nothing else is accepted. */
+                    hash: string;
+                };
+            };
+        };
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The names of the tools, or the server's own if it was one of an imported file. */
+                        accepted: string[];
+                        ok: boolean;
+                        server: string;
                     };
                 };
             };
@@ -5114,7 +5212,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example 01M7QBNR2JC3RK3Y3ZRCP47KYX */
+                /** @example 01M7R71A6N2NYBS0EYWRTE7SPF */
                 id: string;
             };
             cookie?: never;
@@ -5165,7 +5263,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example 01M7QBNR2JC3RK3Y3ZRCP47KYX */
+                /** @example 01M7R71A6N2NYBS0EYWRTE7SPF */
                 id: string;
             };
             cookie?: never;
@@ -5360,7 +5458,10 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
-                    /** @description The hash of the version that was shown, or its first 12 digits. Another version is not approved. */
+                    /**
+                     * @description The hash of the version that was shown, or its first 12 digits. Another version is not approved. Without it, the
+                     *     approval is for the version that this principal was shown last, if it was shown one.
+                     */
                     hash?: string | null;
                 };
             };
@@ -6256,10 +6357,17 @@ export interface operations {
                             by: string;
                             /** @description The beginning of the code. */
                             codePreview: string;
+                            /** @description When it was proposed. */
                             createdAt: string;
+                            /** @description What the module says of itself, which is what models will read. */
+                            declaredDescription: string;
+                            /** @description What the tool does, in the words of who proposed it. */
                             description: string;
+                            /** @description The door that the proposal came by. */
+                            door: string;
                             /** @description What the examples did that the module declares. */
                             examples: {
+                                /** @description What the example shows. */
                                 about: string;
                                 /**
                                  * Format: double
@@ -6268,18 +6376,25 @@ export interface operations {
                                 elapsedMs?: number | null;
                                 /** @description What went wrong. */
                                 message?: string | null;
+                                /** @description Whether the tool did what the example says. */
                                 ok: boolean;
                             }[];
+                            /** @description Until when it can be answered. */
                             expiresAt: string;
                             /** @description The hash of code and declaration, which an approval is bound to. */
                             hash: string;
+                            /** @description The id. */
                             id: string;
                             /** @description What it asks for and the active version does not, and the other way round: `added` and `removed`. */
                             permissionChanges: unknown;
-                            /** @description What it asks for: `read`, `write`, `hosts`, `tools`, `secrets`. */
+                            /** @description What it asks for: `read`, `write`, `hosts`, `tools`, `secrets`, `volumes`. */
                             permissions: unknown;
                             /** @description Why. */
                             reasoning: string;
+                            /** @description The hash of the version that was active when it was proposed. */
+                            replaces?: string | null;
+                            /** @description The role of who proposed it. */
+                            role: string;
                             /** @description `pending`, `approved`, `rejected` or `expired`. */
                             status: string;
                             /**
@@ -6287,6 +6402,7 @@ export interface operations {
                              * @description The tier that the tool would have.
                              */
                             tier: number;
+                            /** @description The name of the tool. */
                             toolName: string;
                         }[];
                     };
@@ -6317,6 +6433,7 @@ export interface operations {
                         active?: string | null;
                         /** @description The answer, if there is one. */
                         answer?: {
+                            /** @description When. */
                             at: string;
                             /** @description Who answered. Nobody, if its time was over. */
                             by: string | null;
@@ -6327,11 +6444,13 @@ export interface operations {
                         code: string;
                         /** @description What the module says of itself, which is what models will read. */
                         declaredDescription: string;
+                        /** @description What the tool does, in the words of who proposed it. */
                         description: string;
                         /** @description What differs from the code of that version. */
                         difference?: string | null;
                         /** @description What the examples of that version did when it was proposed. */
                         examplesBefore: {
+                            /** @description What the example shows. */
                             about: string;
                             /**
                              * Format: double
@@ -6340,8 +6459,11 @@ export interface operations {
                             elapsedMs?: number | null;
                             /** @description What went wrong. */
                             message?: string | null;
+                            /** @description Whether the tool did what the example says. */
                             ok: boolean;
                         }[];
+                        /** @description What people granted to calls of the tool. It holds for the new version, too. */
+                        grants: string[];
                         ok: boolean;
                         /** @description Whether the one who asks this proposed the tool, and so cannot answer. */
                         own: boolean;
@@ -6349,15 +6471,19 @@ export interface operations {
                         parameters: unknown;
                         /** @description What it asks for and the active version does not, and the other way round: `added` and `removed`. */
                         permissionChanges: unknown;
-                        /** @description What it asks for: `read`, `write`, `hosts`, `tools`, `secrets`. */
+                        /** @description What it asks for: `read`, `write`, `hosts`, `tools`, `secrets`, `volumes`. */
                         permissions: unknown;
-                        /** @description A proposal, as every reply has it. */
+                        /** @description The proposal. */
                         proposal: {
                             /** @description Who proposed it. */
                             by: string;
+                            /** @description When it was proposed. */
                             createdAt: string;
+                            /** @description The door that the proposal came by. */
+                            door: string;
                             /** @description What the examples did that the module declares. */
                             examples: {
+                                /** @description What the example shows. */
                                 about: string;
                                 /**
                                  * Format: double
@@ -6366,16 +6492,24 @@ export interface operations {
                                 elapsedMs?: number | null;
                                 /** @description What went wrong. */
                                 message?: string | null;
+                                /** @description Whether the tool did what the example says. */
                                 ok: boolean;
                             }[];
+                            /** @description Until when it can be answered. */
                             expiresAt: string;
                             /** @description The hash of code and declaration, which an approval is bound to. */
                             hash: string;
+                            /** @description The id. */
                             id: string;
                             /** @description Why. */
                             reasoning: string;
+                            /** @description The hash of the version that was active when it was proposed. */
+                            replaces?: string | null;
+                            /** @description The role of who proposed it. */
+                            role: string;
                             /** @description `pending`, `approved`, `rejected` or `expired`. */
                             status: string;
+                            /** @description The name of the tool. */
                             toolName: string;
                         };
                         /**
@@ -6426,9 +6560,13 @@ export interface operations {
                         proposal: {
                             /** @description Who proposed it. */
                             by: string;
+                            /** @description When it was proposed. */
                             createdAt: string;
+                            /** @description The door that the proposal came by. */
+                            door: string;
                             /** @description What the examples did that the module declares. */
                             examples: {
+                                /** @description What the example shows. */
                                 about: string;
                                 /**
                                  * Format: double
@@ -6437,16 +6575,24 @@ export interface operations {
                                 elapsedMs?: number | null;
                                 /** @description What went wrong. */
                                 message?: string | null;
+                                /** @description Whether the tool did what the example says. */
                                 ok: boolean;
                             }[];
+                            /** @description Until when it can be answered. */
                             expiresAt: string;
                             /** @description The hash of code and declaration, which an approval is bound to. */
                             hash: string;
+                            /** @description The id. */
                             id: string;
                             /** @description Why. */
                             reasoning: string;
+                            /** @description The hash of the version that was active when it was proposed. */
+                            replaces?: string | null;
+                            /** @description The role of who proposed it. */
+                            role: string;
                             /** @description `pending`, `approved`, `rejected` or `expired`. */
                             status: string;
+                            /** @description The name of the tool. */
                             toolName: string;
                         };
                     };
@@ -7428,7 +7574,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example 01M7QBNQWKC3RK3Y3ZRCP47KXZ */
+                /** @example 01M7R719MH2NYBS0EYWRTE7SNJ */
                 call: string;
             };
             cookie?: never;
