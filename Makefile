@@ -12,7 +12,7 @@ quick:          ## format, lints and every test that starts no process: half a m
 
 test:           ## set everything up, then check everything: minutes
 	@echo "==> building the chores (xtask); the first time this takes minutes"
-	cargo run -p xtask -- test
+	RUSTC_WORKSPACE_WRAPPER=clippy-driver cargo run -p xtask -- test
 
 lint:
 	cargo fmt --all --check

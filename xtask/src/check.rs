@@ -8,11 +8,13 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
+use std::thread;
 use std::time::Instant;
 
 use tempfile::TempDir;
 
-use crate::test_program::{TestProgram, TestSum};
+use crate::test_lanes::run_in_lanes;
+use crate::test_program::{Lints, TestProgram, TestSum, build_examples};
 use crate::{docs, tools};
 
 /// The tests that start no process, beside the unit tests of the libraries.
@@ -27,12 +29,18 @@ const LEAST_MEMORY: u64 = 2 << 30;
 
 /// Checks the format, the lints, and everything that can be tested without starting a process.
 pub fn quick() -> Result<(), Box<dyn Error>> {
-    lint()?;
+    check_format()?;
+    announce("linting (clippy); the first time it checks every dependency, which takes minutes");
+    cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])?;
     let mut words = vec!["--workspace", "--lib"];
     for name in WITHOUT_PROCESS {
         words.extend(["--test", name]);
     }
-    test(&words, &scratch(in_memory())?)
+    announce("building the tests; the first time this takes minutes");
+    let start = Instant::now();
+    let programs = TestProgram::build(&words, Lints::None)?;
+    println!("    done in {} s", start.elapsed().as_secs());
+    run(&programs, &scratch(in_memory())?)
 }
 
 /// Checks everything, and installs what that needs of the machine.
@@ -47,11 +55,26 @@ pub fn all() -> Result<(), Box<dyn Error>> {
     for line in tools::plan() {
         println!("    {line}");
     }
-    tools::install()?;
-    lint()?;
-    announce("building the example that the conformance suite of MCP tries");
-    cargo(&["build", "--workspace", "--examples"])?;
-    test(&["--workspace", "--lib", "--bins", "--tests"], &scratch)
+    check_format()?;
+    // To download takes the network, and to build takes the processors.
+    let programs = thread::scope(|scope| {
+        let installing = scope.spawn(|| tools::install().map_err(|err| err.to_string()));
+        let programs = build_all();
+        installing.join().map_err(|_| "the installation panicked")??;
+        programs
+    })?;
+    run(&programs, &scratch)
+}
+
+/// Builds everything with clippy as the compiler, so that nothing is compiled once for the lints and again for the tests.
+fn build_all() -> Result<Vec<TestProgram>, Box<dyn Error>> {
+    announce("building everything, and linting it (clippy); the first time this takes minutes");
+    let start = Instant::now();
+    build_examples()?;
+    let words = ["--workspace", "--lib", "--bins", "--tests"];
+    let programs = TestProgram::build(&words, Lints::Clippy)?;
+    println!("    built in {} s", start.elapsed().as_secs());
+    Ok(programs)
 }
 
 /// Returns the folder where files are in memory, if there is room.
@@ -79,40 +102,29 @@ pub(crate) fn survive_interrupts() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn lint() -> Result<(), Box<dyn Error>> {
+fn check_format() -> Result<(), Box<dyn Error>> {
     announce("checking the format");
-    cargo(&["fmt", "--all", "--check"])?;
-    announce("linting (clippy); the first time it checks every dependency, which takes minutes");
-    cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])
+    cargo(&["fmt", "--all", "--check"])
 }
 
-/// Builds the tests that `words` choose, runs them with their temporary files in `scratch`, and prints their sum.
-fn test(words: &[&str], scratch: &TempDir) -> Result<(), Box<dyn Error>> {
-    announce("building the tests; the first time this takes minutes");
-    let start = Instant::now();
-    let programs = TestProgram::build(words)?;
-    println!("    done in {} s", start.elapsed().as_secs());
+/// Runs test programs with their temporary files in `scratch`, and prints a line for each and their sum.
+fn run(programs: &[TestProgram], scratch: &TempDir) -> Result<(), Box<dyn Error>> {
     announce(&format!("running {} test programs", programs.len()));
     let mut sum = TestSum::default();
     let mut failed = Vec::new();
-    for program in &programs {
-        let run = program.run(scratch.path())?;
-        println!("{}", run.line(&program.name));
-        if run.is_interrupted {
-            return Err("interrupted".into());
-        }
+    run_in_lanes(programs, scratch.path(), |name, run, left| {
         if !run.is_passed {
             println!("{}", run.text);
-            failed.push(program.name.as_str());
+            failed.push(name.to_owned());
         }
         for stray in &run.stray {
             println!("    printed past the test harness: {stray}");
         }
-        for left in left_in(scratch.path())? {
+        for left in left {
             println!("    left in the temporary folder: {left}");
         }
         sum.add(run);
-    }
+    })?;
     for line in &sum.skipped {
         println!("{line}");
     }
@@ -122,22 +134,6 @@ fn test(words: &[&str], scratch: &TempDir) -> Result<(), Box<dyn Error>> {
     } else {
         Err(format!("tests failed, see above: {}", failed.join(", ")).into())
     }
-}
-
-/// Removes what a test program left in the temporary folder, and returns its names.
-fn left_in(scratch: &Path) -> Result<Vec<String>, Box<dyn Error>> {
-    let mut names = Vec::new();
-    for entry in fs::read_dir(scratch)? {
-        let entry = entry?;
-        names.push(entry.file_name().to_string_lossy().into_owned());
-        let path = entry.path();
-        let _ = if entry.file_type()?.is_dir() {
-            fs::remove_dir_all(path)
-        } else {
-            fs::remove_file(path)
-        };
-    }
-    Ok(names)
 }
 
 pub(crate) fn announce(step: &str) {

@@ -6,5 +6,6 @@ pub mod check;
 pub mod docs;
 pub mod picture;
 pub mod run;
+mod test_lanes;
 mod test_program;
 pub mod tools;

@@ -1,7 +1,9 @@
-//! `cargo xtask run`: a server in a scratch project, and an agent that makes real calls, so that every view of the page
-//! has something to show. Ctrl-C stops both, and the scratch folder is removed.
+//! `cargo xtask run`: a server in a scratch project, and two agents that make real calls, one over HTTP and one over MCP,
+//! so that every view of the page has something to show. Ctrl-C stops them all, and the scratch folder is removed.
 
 #![expect(clippy::print_stdout, reason = "a chore tells what it does")]
+
+mod mcp_agent;
 
 use std::error::Error;
 use std::fs;
@@ -10,6 +12,8 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
+use mcp_agent::McpAgent;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::check::{announce, survive_interrupts};
@@ -91,7 +95,24 @@ const CALLS: [AgentCall; 9] = [
     },
 ];
 
-/// Starts the server and the agent, and waits until a person stops them.
+/// What the agent over MCP does: what the reader is told, the tool, and its arguments.
+fn mcp_calls() -> [(&'static str, &'static str, Value); 3] {
+    [
+        ("reads the plan", "read_file", json!({"file_path": "docs/plan.md"})),
+        ("searches", "grep", json!({"pattern": "unwrap"})),
+        (
+            "asks to tick off a line of the plan",
+            "edit",
+            json!({
+                "file_path": "docs/plan.md",
+                "old_string": "- [ ] say it",
+                "new_string": "- [x] say it",
+            }),
+        ),
+    ]
+}
+
+/// Starts the server and the agents, and waits until a person stops them.
 pub fn run() -> Result<(), Box<dyn Error>> {
     survive_interrupts()?;
     let scratch = tempfile::Builder::new().prefix("toolcrib-run-").tempdir()?;
@@ -99,7 +120,7 @@ pub fn run() -> Result<(), Box<dyn Error>> {
     announce("starting the server in a scratch project");
     println!("    {}", scratch.path().join("project").display());
     let mut server = Server::start(&scratch)?;
-    announce("an agent makes calls");
+    announce("an agent makes calls over HTTP");
     for call in &CALLS {
         println!("    {:<46} {}", call.about, server.call(call.words)?);
     }
@@ -107,9 +128,14 @@ pub fn run() -> Result<(), Box<dyn Error>> {
     let proposal =
         ["plugins/propose_tool", "name=count_words", &code, "reasoning=words are counted by hand"];
     println!("    {:<46} {}", "proposes a tool", server.call(&proposal)?);
+    announce("another agent makes calls over MCP");
+    let mut agent = McpAgent::start(toolcrib(scratch.path()))?;
+    for (about, tool, args) in mcp_calls() {
+        println!("    {about:<46} {}", agent.call(tool, &args)?);
+    }
     println!("\n{}", server.invitation);
     println!(
-        "The agent goes on reading. Ctrl-C stops the agent and the server, and removes the scratch project."
+        "The first agent goes on reading. Ctrl-C stops everything, and removes the scratch project."
     );
     let mut turn = CALLS[..4].iter().cycle();
     while server.is_running()? {

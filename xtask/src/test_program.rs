@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -75,19 +75,50 @@ impl fmt::Display for TestSum {
     }
 }
 
+/// Whether clippy compiles what is built, so that its lints are checked on the way.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lints {
+    None,
+    Clippy,
+}
+
+/// Builds the examples, which some tests start.
+pub(crate) fn build_examples() -> Result<(), Box<dyn Error>> {
+    build_with_cargo(&["build", "--workspace", "--examples"], Lints::Clippy).map(drop)
+}
+
+/// Runs a build, and returns the messages of cargo. With lints, a warning fails it as an error does.
+fn build_with_cargo(words: &[&str], lints: Lints) -> Result<String, Box<dyn Error>> {
+    let mut command = Command::new(env!("CARGO"));
+    command.args(words).arg("--message-format=json").current_dir(docs::root());
+    if lints == Lints::Clippy {
+        // Cargo starts it in place of rustc, for our own crates only.
+        command.env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver");
+    }
+    let output = command.stderr(Stdio::inherit()).output()?;
+    let text = String::from_utf8(output.stdout)?;
+    let diagnostics: Vec<Value> = text
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .filter(|message| message["reason"] == "compiler-message")
+        .collect();
+    for diagnostic in &diagnostics {
+        io::stderr()
+            .write_all(diagnostic["message"]["rendered"].as_str().unwrap_or_default().as_bytes())?;
+    }
+    if !output.status.success() {
+        return Err("the build failed: see above".into());
+    }
+    if lints == Lints::Clippy && !diagnostics.is_empty() {
+        return Err("there are warnings: see above".into());
+    }
+    Ok(text)
+}
+
 impl TestProgram {
     /// Builds the tests that these words of `cargo test` choose, and returns their programs by name.
-    pub(crate) fn build(words: &[&str]) -> Result<Vec<Self>, Box<dyn Error>> {
-        let output = Command::new(env!("CARGO"))
-            .args(["test", "--no-run", "--message-format=json-render-diagnostics"])
-            .args(words)
-            .current_dir(docs::root())
-            .stderr(Stdio::inherit())
-            .output()?;
-        if !output.status.success() {
-            return Err("the tests could not be built: see above".into());
-        }
-        let text = String::from_utf8(output.stdout)?;
+    pub(crate) fn build(words: &[&str], lints: Lints) -> Result<Vec<Self>, Box<dyn Error>> {
+        let text = build_with_cargo(&[&["test", "--no-run"], words].concat(), lints)?;
         let mut programs: Vec<Self> = text.lines().filter_map(Self::of_message).collect();
         programs.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(programs)
@@ -113,8 +144,12 @@ impl TestProgram {
         })
     }
 
-    /// Runs the program with its temporary files in `scratch`. On a terminal, a row shows how far it is.
-    pub(crate) fn run(&self, scratch: &Path) -> Result<TestRun, Box<dyn Error>> {
+    /// Runs the program with its temporary files in `scratch`. Tells `progress` how many tests have ended, of how many.
+    pub(crate) fn run(
+        &self,
+        scratch: &Path,
+        progress: &dyn Fn(usize, usize),
+    ) -> Result<TestRun, Box<dyn Error>> {
         let start = Instant::now();
         let mut child = Command::new(&self.path)
             .arg("--quiet")
@@ -127,31 +162,24 @@ impl TestProgram {
             .spawn()?;
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         let errors = thread::spawn(move || stderr.map(io::read_to_string).transpose());
-        let text = self.follow(stdout)?;
+        let text = follow(stdout, progress)?;
         let errors = errors.join().map_err(|_| "the reader of the errors panicked")??;
         let status = child.wait()?;
         Ok(TestRun::read(text, &errors.unwrap_or_default(), status, start.elapsed()))
     }
+}
 
-    /// Reads what the program prints. On a terminal, shows how many tests have ended.
-    fn follow(&self, from: Option<impl Read>) -> io::Result<String> {
-        let mut screen = io::stdout();
-        let is_shown = screen.is_terminal();
-        let (mut read, mut progress) = (Vec::new(), TestProgress::default());
-        for byte in from.into_iter().flat_map(|from| io::BufReader::new(from).bytes()) {
-            let byte = byte?;
-            read.push(byte);
-            if progress.take_byte(byte) && is_shown {
-                let TestProgress { ended, all, .. } = progress;
-                write!(screen, "\r    {:NAME_COLUMNS$} {ended}/{all}", self.name)?;
-                screen.flush()?;
-            }
+/// Reads what a test program prints, and tells `progress` how far it is.
+fn follow(from: Option<impl Read>, progress: &dyn Fn(usize, usize)) -> io::Result<String> {
+    let (mut read, mut marks) = (Vec::new(), TestProgress::default());
+    for byte in from.into_iter().flat_map(|from| io::BufReader::new(from).bytes()) {
+        let byte = byte?;
+        read.push(byte);
+        if marks.take_byte(byte) {
+            progress(marks.ended, marks.all);
         }
-        if is_shown {
-            write!(screen, "\r\u{1b}[K")?;
-        }
-        Ok(String::from_utf8_lossy(&read).into_owned())
     }
+    Ok(String::from_utf8_lossy(&read).into_owned())
 }
 
 /// How far a test program is: with `--quiet`, it prints a mark for each test that ends.
