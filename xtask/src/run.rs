@@ -119,7 +119,7 @@ pub fn run() -> Result<(), Box<dyn Error>> {
     write_project(&scratch)?;
     announce("starting the server in a scratch project");
     println!("    {}", scratch.path().join("project").display());
-    let mut server = Server::start(&scratch)?;
+    let mut server = DemoServer::start(&scratch)?;
     announce("an agent makes calls over HTTP");
     for call in &CALLS {
         println!("    {:<46} {}", call.about, server.call(call.words)?);
@@ -159,7 +159,7 @@ fn write_project(scratch: &TempDir) -> Result<(), Box<dyn Error>> {
 }
 
 /// The server that runs.
-struct Server {
+struct DemoServer {
     child: Child,
     /// What it prints after its start. The pipe stays open, because a server that cannot print would stop.
     _output: Lines<BufReader<ChildStdout>>,
@@ -169,7 +169,7 @@ struct Server {
     folder: std::path::PathBuf,
 }
 
-impl Server {
+impl DemoServer {
     fn start(scratch: &TempDir) -> Result<Self, Box<dyn Error>> {
         let mut command = toolcrib(scratch.path());
         command.args(["serve", "--login-link", "-c", "log.level=warn"]);

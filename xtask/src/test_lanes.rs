@@ -64,9 +64,8 @@ impl Board<'_> {
         lane: usize,
         scratch: &Path,
         take: &Mutex<impl FnMut(&str, TestRun, Vec<String>)>,
-    ) -> Result<(), String> {
-        let told = |err: &dyn std::fmt::Display| err.to_string();
-        let folder = lane_folder(scratch, lane).map_err(|err| told(&err))?;
+    ) -> io::Result<()> {
+        let folder = lane_folder(scratch, lane)?;
         loop {
             let Some(program) = lock(&self.waiting).pop_front() else {
                 self.show(lane, String::new());
@@ -75,15 +74,16 @@ impl Board<'_> {
             let name = &program.name;
             self.show(lane, name.clone());
             let progress = |ended, all| self.show(lane, format!("{name} {ended}/{all}"));
-            let run = program.run(&folder, &progress).map_err(|err| told(&err))?;
-            let left = left_in(&folder).map_err(|err| told(&err))?;
+            let run = program.run(&folder, &progress);
+            let run = run.map_err(|err| io::Error::other(err.to_string()))?;
+            let left = left_in(&folder)?;
             // The other lane prints nothing until this program is told.
             let mut take = lock(take);
             self.clear_row();
             println!("{}", run.line(name));
             if run.is_interrupted {
                 lock(&self.waiting).clear();
-                return Err("interrupted".to_owned());
+                return Err(io::Error::new(io::ErrorKind::Interrupted, "interrupted"));
             }
             take(name, run, left);
         }

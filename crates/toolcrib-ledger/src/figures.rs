@@ -4,6 +4,7 @@ pub(crate) mod activity;
 pub(crate) mod activity_reading;
 pub(crate) mod activity_rows;
 pub(crate) mod baseline;
+pub(crate) mod column;
 pub(crate) mod database;
 pub(crate) mod duration_sum;
 pub(crate) mod fold;

@@ -12,6 +12,7 @@ pub(crate) mod event_kind;
 pub(crate) mod head;
 pub(crate) mod history;
 pub(crate) mod json;
+pub(crate) mod json_value;
 pub(crate) mod late_segments;
 pub(crate) mod legacy_file;
 pub(crate) mod presence_file;

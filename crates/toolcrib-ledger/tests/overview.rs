@@ -194,7 +194,7 @@ fn calls_are_counted_as_a_naive_count_does_and_the_same_when_folded_again() {
         for name in tools {
             let found = tool(&overview.tools, name);
             let from = overview.axis.from;
-            let length = overview.axis.step_seconds * overview.axis.points as i64;
+            let length = overview.axis.step_seconds * i64::try_from(overview.axis.points).unwrap();
             let end = from.checked_add(seconds(length)).unwrap();
             let own: Vec<_> =
                 all.iter().filter(|it| it.0 == name && it.1 >= from && it.1 < end).collect();

@@ -128,12 +128,11 @@ impl LiveWorker {
 
     /// Returns what the latest call has used. A worker that gave no end of it is killed first: only then is all known.
     pub(crate) fn usage_of(&mut self, ended: &Result<ModuleEnd, WorkerFault>) -> Usage {
-        let cpu_us = match ended {
-            Ok(end) => end.cpu_us,
-            Err(_) => {
-                self.control.kill();
-                self.control.usage().cpu_us.saturating_sub(self.charged_cpu_us)
-            }
+        let cpu_us = if let Ok(end) = ended {
+            end.cpu_us
+        } else {
+            self.control.kill();
+            self.control.usage().cpu_us.saturating_sub(self.charged_cpu_us)
         };
         self.charged_cpu_us += cpu_us;
         Usage { cpu_us, peak_memory: self.peak_memory(), ..Usage::default() }

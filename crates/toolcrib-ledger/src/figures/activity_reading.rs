@@ -5,8 +5,8 @@ use toolcrib_core::ToolName;
 
 use crate::figures::activity::{CallCounts, each_count, each_duration};
 use crate::figures::activity_rows::ALL_TOOLS;
+use crate::figures::column::unreadable;
 use crate::figures::duration_sum::DurationSum;
-use crate::figures::rows::unreadable;
 use crate::figures::stats_error::StatsError;
 use crate::figures::time_window::TimeAxis;
 

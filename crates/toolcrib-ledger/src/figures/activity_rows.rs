@@ -6,13 +6,12 @@ use std::rc::Rc;
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use toolcrib_core::ToolName;
 
 use crate::figures::activity::ActivityHour;
+use crate::figures::column::{json_of, unreadable};
 use crate::figures::fold::OpenCall;
 use crate::figures::fresh_activity::{DETAILED_HOURS, FreshActivity};
-use crate::figures::rows::unreadable;
 use crate::figures::stats_error::StatsError;
 use crate::figures::tool_history::{CallerName, ToolHistory};
 
@@ -57,16 +56,6 @@ pub(crate) fn load_history(
     Ok(history.optional()?)
 }
 
-/// Reads a column that holds JSON.
-pub(crate) fn json_of<T: DeserializeOwned>(
-    row: &Row<'_>,
-    at: usize,
-    name: &str,
-) -> rusqlite::Result<T> {
-    let text = row.get_ref(at)?.as_str()?;
-    serde_json::from_str(text).map_err(|_| unreadable(name))
-}
-
 fn save_history(
     database: &Connection,
     name: &ToolName,
@@ -97,12 +86,11 @@ pub(crate) fn save_activity(
     let mut forgotten = HashSet::new();
     let mut has_new_hour = false;
     for (hour, it) in all {
-        let minutes = match load_hour(database, ALL_TOOLS, hour)? {
-            Some((_, minutes)) => minutes,
-            None => {
-                has_new_hour = true;
-                Minutes::Kept
-            }
+        let minutes = if let Some((_, minutes)) = load_hour(database, ALL_TOOLS, hour)? {
+            minutes
+        } else {
+            has_new_hour = true;
+            Minutes::Kept
         };
         if minutes == Minutes::Forgotten {
             forgotten.insert(hour);

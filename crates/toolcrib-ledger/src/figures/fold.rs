@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use toolcrib_core::command::{End, HostTraffic, Limit};
 use toolcrib_core::{ToolName, Usage};
 
-use crate::figures::fresh_activity::{EndedCall, FreshActivity};
+use crate::figures::fresh_activity::{EndedCall, FreshActivity, HistoryStore};
 use crate::figures::histogram::{Histogram, bin_of, round_up};
 use crate::figures::message_shape::message_shape;
-use crate::figures::tool_history::{CallerName, ToolHistory};
+use crate::figures::tool_history::CallerName;
 use crate::record::entry::{RecordEntry, event_field};
 use crate::record::event_kind::{Act, EventKind};
 use crate::record::segment::hour_of;
@@ -189,10 +189,9 @@ fn is_own_fault(error: &str) -> bool {
 }
 
 /// Where figures are kept between folds.
-pub(crate) trait FiguresStore {
+pub(crate) trait FiguresStore: HistoryStore {
     fn tool(&self, tool: &ToolName) -> Option<ToolFigures>;
     fn hour(&self, key: &HourKey) -> Option<Hour>;
-    fn history(&self, tool: &ToolName) -> Option<ToolHistory>;
 }
 
 /// A call that was asked for and has not ended.
@@ -242,12 +241,10 @@ impl<'a> Fold<'a> {
         }
         let Some(entry) = RecordEntry::parse(line) else { return };
         match (&entry.act, &entry.event) {
-            (Act::ToolCall, EventKind::Asked) => {
-                if self.open.len() < MOST_OPEN_CALLS {
-                    let caller = self.caller_of(&entry);
-                    let args = entry.preview.args.map(Cow::into_owned);
-                    self.open.insert(entry.call.id.into_owned(), OpenCall { args, caller });
-                }
+            (Act::ToolCall, EventKind::Asked) if self.open.len() < MOST_OPEN_CALLS => {
+                let caller = self.caller_of(&entry);
+                let args = entry.preview.args.map(Cow::into_owned);
+                self.open.insert(entry.call.id.into_owned(), OpenCall { args, caller });
             }
             (Act::ToolCall, EventKind::Ended) => self.add_end(&entry),
             (Act::ToolCall, EventKind::TaskEnded) => {

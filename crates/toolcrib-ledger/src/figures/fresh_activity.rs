@@ -6,7 +6,6 @@ use jiff::Timestamp;
 use toolcrib_core::{ErrorKind, ToolName};
 
 use crate::figures::activity::ActivityHour;
-use crate::figures::fold::FiguresStore;
 use crate::figures::tool_history::{CallerName, ToolHistory};
 use crate::record::entry::RecordEntry;
 
@@ -18,6 +17,11 @@ pub(crate) const DETAILED_HOURS: usize = 50;
 const LONGEST_RUN_MINUTES: i64 = 60;
 
 const MINUTE_US: i64 = 60_000_000;
+
+/// Where what is remembered of tools is kept between folds.
+pub(crate) trait HistoryStore {
+    fn history(&self, tool: &ToolName) -> Option<ToolHistory>;
+}
 
 /// The activity that one fold adds.
 #[derive(Default)]
@@ -53,7 +57,7 @@ impl FreshActivity {
         &mut self,
         tool: &ToolName,
         ended: &EndedCall<'_>,
-        store: &dyn FiguresStore,
+        store: &dyn HistoryStore,
     ) {
         let entry = ended.entry;
         let error = entry.end.error.as_deref();
@@ -85,18 +89,18 @@ impl FreshActivity {
     }
 
     /// Adds a call that a person declined after its agent had been told to wait.
-    pub(crate) fn add_late_decline(&mut self, entry: &RecordEntry<'_>, store: &dyn FiguresStore) {
+    pub(crate) fn add_late_decline(&mut self, entry: &RecordEntry<'_>, store: &dyn HistoryStore) {
         let minute = minute_of(entry.at);
         self.note_hour(minute.div_euclid(60));
         self.tool(&entry.tool(), store).minute(minute).declined += 1;
     }
 
     /// Forgets how a tool failed.
-    pub(crate) fn clear_errors(&mut self, tool: &ToolName, store: &dyn FiguresStore) {
+    pub(crate) fn clear_errors(&mut self, tool: &ToolName, store: &dyn HistoryStore) {
         self.tool(tool, store).history.clear_errors();
     }
 
-    fn tool(&mut self, tool: &ToolName, store: &dyn FiguresStore) -> &mut FreshTool {
+    fn tool(&mut self, tool: &ToolName, store: &dyn HistoryStore) -> &mut FreshTool {
         // Looked up twice, because most calls are of a tool that is there, and its name need not be cloned.
         if !self.tools.contains_key(tool) {
             let history = store.history(tool).unwrap_or_default();

@@ -8,7 +8,7 @@ use toolcrib_core::ToolName;
 
 use crate::figures::activity::CallCounts;
 use crate::figures::activity_reading::{ActivityOf, read_counts, read_quantiles};
-use crate::figures::activity_rows::json_of;
+use crate::figures::column::json_of;
 use crate::figures::duration_sum::DurationSum;
 use crate::figures::stats::Stats;
 use crate::figures::stats_error::StatsError;

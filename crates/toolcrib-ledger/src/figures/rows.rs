@@ -5,9 +5,11 @@ use serde_json::Value;
 use toolcrib_core::ToolName;
 
 use crate::figures::activity_rows::{check_activity, load_history};
+use crate::figures::column::unreadable;
 use crate::figures::fold::{
     Amount, ErrorFigures, FiguresStore, Hour, HourKey, ResourceFigures, ToolFigures,
 };
+use crate::figures::fresh_activity::HistoryStore;
 use crate::figures::histogram::Histogram;
 use crate::figures::stats_error::{OpenError, StatsError};
 use crate::figures::tool_history::ToolHistory;
@@ -94,15 +96,12 @@ impl FiguresStore for StoredFigures<'_> {
         let key = params![key.tool.as_str(), key.version, key.epoch.cast_signed(), key.hour];
         statement.query_row(key, |row| read_hour(row, 0)).ok()
     }
+}
 
+impl HistoryStore for StoredFigures<'_> {
     fn history(&self, name: &ToolName) -> Option<ToolHistory> {
         load_history(self.0, name).ok().flatten()
     }
-}
-
-/// Returns the error for a column that cannot be decoded.
-pub(crate) fn unreadable(what: &str) -> rusqlite::Error {
-    rusqlite::Error::InvalidColumnName(format!("{what}, which cannot be read"))
 }
 
 /// Reads an hour from a row, from the column `from` on.

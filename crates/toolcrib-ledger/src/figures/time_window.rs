@@ -64,19 +64,21 @@ impl TimeWindow {
 
     /// Returns the points of a small chart in a row. They divide the time of the large ones.
     pub(crate) fn small_axis(self, now: Timestamp) -> TimeAxis {
-        let (large, times) = match self {
-            Self::QuarterHour => (self.axis(now), 1),
-            Self::Hour => (self.axis(now), 2),
-            Self::SixHours | Self::Week => (self.axis(now), 3),
-            Self::Day => (self.axis(now), 4),
+        let large = self.axis(now);
+        let times = match self {
+            Self::QuarterHour => 1,
+            Self::Hour => 2,
+            Self::SixHours | Self::Week => 3,
+            Self::Day => 4_u8,
         };
-        TimeAxis { step: large.step * times, points: large.points / times as usize, ..large }
+        let (step, points) = (large.step * i64::from(times), large.points / usize::from(times));
+        TimeAxis { step, points, ..large }
     }
 
     fn axis_of(self, now: Timestamp, step: i64) -> TimeAxis {
         let minute = now.as_second().div_euclid(60);
         let end = (minute.div_euclid(step) + 1) * step;
-        let points = (self.minutes() / step) as usize;
+        let points = usize::try_from(self.minutes() / step).unwrap_or_default();
         TimeAxis { from: end - self.minutes(), step, points }
     }
 }
@@ -95,18 +97,23 @@ pub(crate) struct TimeAxis {
 impl TimeAxis {
     /// Returns the minute after the last one.
     pub(crate) fn end(self) -> i64 {
-        self.from + self.step * self.points as i64
+        self.from + self.minutes()
+    }
+
+    /// Returns how many minutes it is long.
+    fn minutes(self) -> i64 {
+        self.step * i64::try_from(self.points).unwrap_or_default()
     }
 
     /// Returns the point that a minute belongs to.
     pub(crate) fn point_of(self, minute: i64) -> Option<usize> {
-        let offset = usize::try_from(minute - self.from).ok()?;
-        Some(offset / self.step as usize).filter(|point| *point < self.points)
+        let point = usize::try_from((minute - self.from).div_euclid(self.step)).ok()?;
+        Some(point).filter(|point| *point < self.points)
     }
 
     /// Returns the span of the same length before this one.
     pub(crate) fn before(self) -> Self {
-        Self { from: self.from - self.step * self.points as i64, ..self }
+        Self { from: self.from - self.minutes(), ..self }
     }
 
     /// Returns the first hour, and the last one.

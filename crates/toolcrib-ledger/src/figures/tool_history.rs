@@ -316,7 +316,7 @@ mod tests {
             history.add_caller(&CallerName::new(&name, "http"), at(second));
             let line = format!(
                 r#"{{"ts":"2026-11-01T00:00:00Z","error":"failed","message":"{}"}}"#,
-                "x".repeat(number as usize + 1)
+                "x".repeat(1 + usize::try_from(number).unwrap())
             );
             history.add_run(&RecordEntry::parse(line.as_bytes()).unwrap(), &name);
         }

@@ -12,6 +12,7 @@ use toolcrib_core::{Caller, Door, ErrorKind, Principal, Role, ToolName, Usage};
 
 use crate::record::event_kind::{Act, EventKind};
 use crate::record::json::JsonFields;
+use crate::record::json_value;
 
 /// An entry of the record: one line. A reader skips fields that a later version adds.
 #[derive(Clone, Debug, Default)]
@@ -208,7 +209,7 @@ macro_rules! schema {
             /// Reads the value of one key.
             fn read_field<M: MapAccess<'a>>(&mut self, key: &str, map: &mut M) -> Result<(), M::Error> {
                 match key {
-                    $($key => self.$($field).+ = read::$kind(map)?,)*
+                    $($key => self.$($field).+ = json_value::$kind(map)?,)*
                     _ => drop(map.next_value::<IgnoredAny>()?),
                 }
                 Ok(())
@@ -398,7 +399,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for RecordEntry<'a> {
             fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
                 let mut entry = RecordEntry::default();
                 let mut has_time = false;
-                while let Some(key) = map.next_key::<read::BorrowedText<'de>>()? {
+                while let Some(key) = map.next_key::<json_value::BorrowedText<'de>>()? {
                     has_time |= key.0 == "ts";
                     entry.read_field(&key.0, &mut map)?;
                 }
@@ -407,68 +408,6 @@ impl<'de: 'a, 'a> Deserialize<'de> for RecordEntry<'a> {
             }
         }
         deserializer.deserialize_map(EntryVisitor)
-    }
-}
-
-/// Reads values, one function for each kind of the schema.
-mod read {
-    use super::{Act, Cow, Deserialize, EventKind, MapAccess, Timestamp};
-
-    /// A text, borrowed where it has no escapes.
-    #[derive(Deserialize)]
-    pub(super) struct BorrowedText<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
-
-    pub(super) fn text<'a, M: MapAccess<'a>>(map: &mut M) -> Result<Cow<'a, str>, M::Error> {
-        Ok(map.next_value::<BorrowedText<'a>>()?.0)
-    }
-
-    pub(super) fn text_unless_empty<'a, M: MapAccess<'a>>(
-        map: &mut M,
-    ) -> Result<Cow<'a, str>, M::Error> {
-        text(map)
-    }
-
-    pub(super) fn optional_text<'a, M: MapAccess<'a>>(
-        map: &mut M,
-    ) -> Result<Option<Cow<'a, str>>, M::Error> {
-        Ok(map.next_value::<Option<BorrowedText<'a>>>()?.map(|text| text.0))
-    }
-
-    pub(super) fn list<'a, M: MapAccess<'a>>(map: &mut M) -> Result<Vec<Cow<'a, str>>, M::Error> {
-        let texts = map.next_value::<Vec<BorrowedText<'a>>>()?;
-        Ok(texts.into_iter().map(|text| text.0).collect())
-    }
-
-    pub(super) fn time<'a, M: MapAccess<'a>>(map: &mut M) -> Result<Timestamp, M::Error> {
-        map.next_value()
-    }
-
-    pub(super) fn act<'a, M: MapAccess<'a>>(map: &mut M) -> Result<Act, M::Error> {
-        map.next_value()
-    }
-
-    pub(super) fn event<'a, M: MapAccess<'a>>(map: &mut M) -> Result<EventKind, M::Error> {
-        map.next_value()
-    }
-
-    pub(super) fn number<'a, M: MapAccess<'a>>(map: &mut M) -> Result<u32, M::Error> {
-        map.next_value()
-    }
-
-    pub(super) fn optional_number<'a, T: Deserialize<'a>, M: MapAccess<'a>>(
-        map: &mut M,
-    ) -> Result<Option<T>, M::Error> {
-        map.next_value()
-    }
-
-    pub(super) fn optional_value<'a, T: Deserialize<'a>, M: MapAccess<'a>>(
-        map: &mut M,
-    ) -> Result<Option<T>, M::Error> {
-        map.next_value()
-    }
-
-    pub(super) fn chained<'a, M: MapAccess<'a>>(map: &mut M) -> Result<u64, M::Error> {
-        map.next_value()
     }
 }
 

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 use toolcrib_core::policy::{Callers, Layer, PathGlob, Pattern, Rule, When};
+use toolcrib_core::runs_later::LaterReader;
 
 /// A rule.
 #[derive(Serialize, JsonSchema)]
@@ -106,7 +107,7 @@ impl RuleMatches {
             hosts: when.hosts.clone(),
             args: pattern(&when.args),
             call: when.call.clone(),
-            runs_later: when.runs_later.map(|reader| reader.title()),
+            runs_later: when.runs_later.map(LaterReader::title),
             principals: callers.principals.clone(),
             callers: roles.chain(doors).collect(),
         }

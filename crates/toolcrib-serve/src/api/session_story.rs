@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolcrib_core::schema::Within;
+use toolcrib_core::toolset::Offer;
 use toolcrib_core::{Effect, Principal, Role};
 use toolcrib_ledger::{
     CallFilter, CallHistory, CallSummary, EventKind, call_summary, find_calls, report,
@@ -202,7 +203,7 @@ fn lane_of(api: &Api, call: &CallHistory) -> CallLane {
     let runtime = api.runtime.current();
     let offer = runtime.toolset.find(&call.tool()).ok();
     let has_command = call.last(&EventKind::Started).is_some_and(|it| it.start.terms.is_some());
-    if has_command || offer.is_some_and(|offer| offer.runs_commands()) {
+    if has_command || offer.is_some_and(Offer::runs_commands) {
         return CallLane::Command;
     }
     let effect = call.first().and_then(|entry| entry.call.effect.as_deref());

@@ -21,11 +21,11 @@ use super::trace_context::{SpanId, TraceContext, TraceId};
 pub struct ObservedRecorder {
     inner: Arc<dyn Recorder>,
     observer: Observer,
-    open: Mutex<HashMap<String, OpenCall>>,
+    open: Mutex<HashMap<String, ObservedCall>>,
 }
 
 /// What is known of a call that has not ended.
-struct OpenCall {
+struct ObservedCall {
     asked_at: Timestamp,
     role: Role,
     /// Where the call is in a trace, if a request asked for it.
@@ -59,7 +59,7 @@ impl ObservedRecorder {
         Self { inner, observer: observer.clone(), open: Mutex::default() }
     }
 
-    fn open(&self) -> MutexGuard<'_, HashMap<String, OpenCall>> {
+    fn open(&self) -> MutexGuard<'_, HashMap<String, ObservedCall>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -70,7 +70,7 @@ impl ObservedRecorder {
                 if open.len() >= MOST_OPEN_CALLS {
                     open.clear();
                 }
-                let call = OpenCall {
+                let call = ObservedCall {
                     asked_at: event.at,
                     role: caller.principal.role,
                     parent: self.observer.take_parent(event.call),
@@ -112,9 +112,9 @@ impl ObservedRecorder {
     }
 
     /// Exports the span of a call that ended, if its trace is recorded.
-    fn export(&self, event: &Event<'_>, call: OpenCall, tool: &str, error: Option<ErrorKind>) {
+    fn export(&self, event: &Event<'_>, call: ObservedCall, tool: &str, error: Option<ErrorKind>) {
         let Some(spans) = &self.observer.spans else { return };
-        let OpenCall { asked_at, role, parent, effect, is_question } = call;
+        let ObservedCall { asked_at, role, parent, effect, is_question } = call;
         if parent.as_ref().is_some_and(|parent| !parent.is_sampled()) {
             return;
         }

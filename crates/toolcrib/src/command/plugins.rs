@@ -1,24 +1,24 @@
 //! `toolcrib plugins`: tools from other authors, from the first line of code to the version that runs.
 
 mod new_plugin;
+mod plugin_path;
 mod served;
 mod servers;
 mod view;
 
 use std::path::Path;
 
+use plugin_path::plugin_at;
 use serde_json::json;
 use toolcrib_core::{counted, escape};
 use toolcrib_plugins::examination::ProposalFaults;
 use toolcrib_plugins::lifecycle::Lifecycle;
-use toolcrib_plugins::plugin_source::PluginSource;
-use toolcrib_plugins::program_files::ProgramFiles;
 use toolcrib_plugins::propose::{Examined, NewTool};
 use toolcrib_plugins::{PluginError, PluginErrorKind};
 use toolcrib_serve::{ExampleFields, PluginDetailFields, PluginFields, ProposalFields};
 use view::FoundView;
 
-use super::proposals::bare;
+use super::plugin_name::bare;
 use super::remote;
 use super::setup::open;
 use crate::cli::{Global, PluginsArgs, PluginsCommand};
@@ -94,26 +94,6 @@ pub(super) fn run(
             Ok(Exit::Done)
         }
     }
-}
-
-/// Reads a plugin. A module has the name of its file; a program has the one that its manifest says.
-fn plugin_at(path: &Path) -> Result<(String, PluginSource), PluginError> {
-    if path.is_dir() {
-        let files = ProgramFiles::read(path)?;
-        return Ok((files.manifest()?.declaration.name, PluginSource::Program(files)));
-    }
-    if !path.exists() {
-        let message = "there is no such file or folder";
-        return Err(PluginError::new(PluginErrorKind::NotFound, message)
-            .hint("`toolcrib plugins new NAME` writes a plugin to start from"));
-    }
-    if path.extension().is_none_or(|extension| extension != "mjs") {
-        let message = "it is no folder, and its name does not end in `.mjs`";
-        return Err(PluginError::new(PluginErrorKind::BadModule, message)
-            .hint("a plugin is an ES module, or a folder with a `manifest.json`"));
-    }
-    let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_owned();
-    Ok((name, PluginSource::of_module_file(path)?))
 }
 
 /// Proposes a plugin, and tells what its examples did.

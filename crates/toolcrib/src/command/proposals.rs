@@ -3,7 +3,7 @@
 mod served;
 mod view;
 
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::IsTerminal;
 
 use serde_json::json;
 use toolcrib_plugins::lifecycle::Lifecycle;
@@ -12,6 +12,7 @@ use toolcrib_plugins::tool_proposal::ProposalStatus;
 use toolcrib_serve::{PendingFields, ProposalFields, ReviewFields};
 
 pub(super) use self::view::{permission_lines, short, to_second};
+use super::plugin_name::bare;
 use super::remote;
 use super::setup::open;
 use crate::cli::{Global, ProposalsArgs, ProposalsCommand};
@@ -76,11 +77,6 @@ pub(super) fn run(
     }
 }
 
-/// Returns the name of a plugin without its catalogue, with which outputs print it.
-pub(super) fn bare(tool: &str) -> &str {
-    tool.strip_prefix("plugins/").unwrap_or(tool)
-}
-
 /// Approves a proposal if this process may, and the person at its terminal wants to.
 fn approve(
     global: &Global,
@@ -121,15 +117,4 @@ fn approve(
     };
     view::print_approved(&approved.name, approved.hash.short(), path.as_deref());
     Ok(Exit::Done)
-}
-
-/// Asks the person at the terminal.
-pub(super) fn is_wanted(question: &str) -> Result<bool, CliError> {
-    let mut err = std::io::stderr();
-    let asked = err.write_all(question.as_bytes()).and_then(|()| err.flush());
-    let mut answer = String::new();
-    asked.and_then(|()| std::io::stdin().lock().read_line(&mut answer)).map_err(|err| {
-        CliError::usage(format!("the answer cannot be read from the terminal: {err}"))
-    })?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }

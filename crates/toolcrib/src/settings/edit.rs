@@ -5,7 +5,7 @@ use toml::{Table, Value};
 use super::list_edit::{EditedValue, edit_list};
 
 /// The text of a settings file after a change.
-pub(crate) struct EditedSettings {
+pub(crate) struct EditedSettingsText {
     pub(crate) text: String,
     /// The comments within the old value that the new one does not have.
     pub(crate) lost_comments: Vec<String>,
@@ -13,7 +13,7 @@ pub(crate) struct EditedSettings {
 
 /// Returns the text with `name` set to `value`, or nothing if this cannot be done without changing anything else. `name`
 /// has dots between tables.
-pub(crate) fn set_value(text: &str, name: &str, value: &Value) -> Option<EditedSettings> {
+pub(crate) fn set_value(text: &str, name: &str, value: &Value) -> Option<EditedSettingsText> {
     let before: Table = text.parse().ok()?;
     let (edited, lost_comments) = match find_value(text, name) {
         Some((start, end)) => {
@@ -26,7 +26,7 @@ pub(crate) fn set_value(text: &str, name: &str, value: &Value) -> Option<EditedS
     let after: Table = edited.parse().ok()?;
     let mut wanted = before;
     put(&mut wanted, name, value.clone())?;
-    (after == wanted).then_some(EditedSettings { text: edited, lost_comments })
+    (after == wanted).then_some(EditedSettingsText { text: edited, lost_comments })
 }
 
 /// Returns a settings file without a value, which it has; nothing if other lines would have to change.

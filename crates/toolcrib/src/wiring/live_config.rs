@@ -253,7 +253,7 @@ impl LiveSettings {
 
 impl ChangedBy<'_> {
     /// Returns who it was, if it was a caller.
-    pub(super) fn name(&self) -> Option<String> {
+    pub(super) fn name(self) -> Option<String> {
         match self {
             Self::Files => None,
             Self::Principal(principal) => Some(principal.name.clone()),

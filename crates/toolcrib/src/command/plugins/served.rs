@@ -8,10 +8,10 @@ use serde_json::value::RawValue;
 use toolcrib_plugins::plugin_source::PluginSource;
 use toolcrib_serve::{PluginDetailFields, PluginFields, ProposalFields};
 
-use super::view::FoundView;
-use super::{plugin_at, view};
+use super::plugin_path::plugin_at;
+use super::view::{self, FoundView};
 use crate::cli::PluginsCommand;
-use crate::command::proposals::bare;
+use crate::command::plugin_name::bare;
 use crate::command::remote::{ServerClient, path_part};
 use crate::error::CliError;
 use crate::exit::Exit;

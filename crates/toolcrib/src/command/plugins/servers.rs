@@ -10,7 +10,7 @@ use toolcrib_plugins::mcp::server_spec::ServerSpec;
 use toolcrib_serve::ServerFields;
 
 use crate::cli::Global;
-use crate::command::proposals::is_wanted;
+use crate::command::question::is_wanted;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::terminal::{Format, Terminal, print_json, print_lines};

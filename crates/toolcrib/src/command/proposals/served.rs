@@ -8,8 +8,9 @@ use serde_json::value::RawValue;
 use toolcrib_core::escape;
 use toolcrib_serve::{PendingFields, ProposalFields, ReviewFields};
 
-use super::{bare, view};
+use super::view;
 use crate::cli::{ProposalsArgs, ProposalsCommand};
+use crate::command::plugin_name::bare;
 use crate::command::remote::{ServerClient, path_part};
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -107,26 +108,24 @@ fn approve(
     tool: &str,
     hash: Option<&str>,
 ) -> Result<Exit, CliError> {
-    let (id, hash) = match hash {
-        Some(hash) => (tool.to_owned(), hash.to_owned()),
-        None => {
-            let review: ReviewFields = client.get(&shown_at(tool))?;
-            if !std::io::stdin().is_terminal() {
-                let message =
-                    "nobody has read the proposal, and there is no terminal to show it on";
-                let hint = format!(
-                    "`toolcrib proposals show {}` shows it, and --hash says that it was read",
-                    escape::line(tool)
-                );
-                terminal.fail(message, Some(&hint));
-                return Ok(Exit::Failed);
-            }
-            if review.proposal.status == "pending" && !view::is_wanted_after_reading(&review)? {
-                terminal.note("Not answered: the proposal still waits.");
-                return Ok(Exit::NeedsApproval);
-            }
-            (review.proposal.id, review.proposal.hash)
+    let (id, hash) = if let Some(hash) = hash {
+        (tool.to_owned(), hash.to_owned())
+    } else {
+        let review: ReviewFields = client.get(&shown_at(tool))?;
+        if !std::io::stdin().is_terminal() {
+            let message = "nobody has read the proposal, and there is no terminal to show it on";
+            let hint = format!(
+                "`toolcrib proposals show {}` shows it, and --hash says that it was read",
+                escape::line(tool)
+            );
+            terminal.fail(message, Some(&hint));
+            return Ok(Exit::Failed);
         }
+        if review.proposal.status == "pending" && !view::is_wanted_after_reading(&review)? {
+            terminal.note("Not answered: the proposal still waits.");
+            return Ok(Exit::NeedsApproval);
+        }
+        (review.proposal.id, review.proposal.hash)
     };
     let path = format!("/api/tools/approve/{}", path_part(&id));
     let ApprovedBody { tool } = client.post(&path, &json!({"hash": hash}))?;

@@ -5,7 +5,7 @@ use toolcrib_core::escape;
 use toolcrib_plugins::permissions::{PermissionEntry, Permissions};
 use toolcrib_serve::{AskedPermissions, PendingFields, ProposalFields, ReviewFields};
 
-use super::is_wanted;
+use crate::command::question::is_wanted;
 use crate::error::CliError;
 use crate::terminal::print_lines;
 

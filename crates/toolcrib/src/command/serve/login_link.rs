@@ -5,8 +5,8 @@ use std::io::{self, IsTerminal};
 use toolcrib_core::Principal;
 use toolcrib_serve::{PageSessions, Server};
 
-use super::warn;
 use crate::cli::ServeArgs;
+use crate::command::api::warn;
 use crate::error::CliError;
 
 /// Makes the link, and returns the line that tells of it. Returns `None` if stdout is no terminal and nobody asked for the
