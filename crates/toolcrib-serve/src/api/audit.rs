@@ -22,7 +22,7 @@ use super::context::Api;
 use super::fields::QueryFields;
 use super::full_outcome::FileDifference;
 use super::json_reply::{JsonReply, Reply};
-use super::operation::Operation;
+use super::operation::{LineNumber, Operation};
 use crate::reply::ApiError;
 
 /// How long after the earliest time that its id allows the first line of a call is written at most. Ids allow for clocks
@@ -76,7 +76,7 @@ pub(super) struct AuditQuery {
     since: Option<Timestamp>,
     until: Option<Timestamp>,
     /// Only calls that began before this line of the record. The `seq` of the last call of a page leads to the next one.
-    before: Option<u64>,
+    before: Option<LineNumber>,
     /// The most calls to return.
     limit: Option<Within<1, 1000>>,
 }
@@ -169,7 +169,7 @@ impl AuditQuery {
             door: self.door.map(DoorWord::door),
             decision: self.decision.map(DecisionWord::decision),
             changed_files: self.changed,
-            before: self.before,
+            before: self.before.map(Within::get),
         }
     }
 }

@@ -198,11 +198,15 @@ fn parameters(operation: &Operation, example: &Value) -> Vec<Value> {
         })
         .collect();
     let mut query = operation.query.map(|schema| schema()).unwrap_or_default();
+    let required = query["required"].as_array().cloned().unwrap_or_default();
     let properties = query["properties"].as_object_mut().map(std::mem::take).unwrap_or_default();
     all.extend(properties.into_iter().map(|(name, schema)| {
         let mut schema = without_null(schema);
         let description = schema.as_object_mut().and_then(|schema| schema.remove("description"));
         let mut parameter = json!({"name": name, "in": "query", "schema": schema});
+        if required.contains(&json!(name)) {
+            parameter["required"] = true.into();
+        }
         if let Some(value) = example["query"].get(&name) {
             parameter["example"] = value.clone();
         }

@@ -14,6 +14,7 @@ use axum::routing::{MethodRouter, delete, get, post};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
+use toolcrib_core::schema::Within;
 
 use super::access::AccessRight;
 use super::context::Api;
@@ -219,3 +220,6 @@ fn make_plain(schema: &mut Value) {
 
 /// The largest whole number that JSON keeps exactly everywhere.
 const MOST_EXACT: u64 = (1 << 53) - 1;
+
+/// The number of a line of the record, as a query has it.
+pub(super) type LineNumber = Within<0, MOST_EXACT>;

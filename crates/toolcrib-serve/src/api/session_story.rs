@@ -22,7 +22,7 @@ use super::blocking::blocking;
 use super::context::{Api, session_of};
 use super::fields::QueryFields;
 use super::json_reply::{JsonReply, Reply};
-use super::operation::Operation;
+use super::operation::{LineNumber, Operation};
 use super::outcome::failed;
 use super::session_budget::SessionBudget;
 use super::sessions::{SessionSummary, USUAL_SPAN, sessions_of};
@@ -62,7 +62,7 @@ struct SessionQuery {
     /// Calls since this time. Without it, those of the last 24 hours.
     since: Option<Timestamp>,
     /// Only calls that began before this line of the record.
-    before: Option<u64>,
+    before: Option<LineNumber>,
     /// The most calls to return.
     limit: Option<Within<1, 1000>>,
 }
@@ -141,8 +141,12 @@ async fn calls_of(
 ) -> Result<Vec<CallHistory>, ApiError> {
     let now = api.answers.clock.now();
     let since = query.since.or_else(|| now.checked_sub(USUAL_SPAN).ok());
-    let filter =
-        CallFilter { session: Some(session), since, before: query.before, ..CallFilter::default() };
+    let filter = CallFilter {
+        session: Some(session),
+        since,
+        before: query.before.map(Within::get),
+        ..CallFilter::default()
+    };
     let principal = query.principal.clone();
     audit::read(api, move |api| {
         let mut calls = find_calls(&api.state, &filter, limit)?;

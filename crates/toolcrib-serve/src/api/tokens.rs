@@ -61,6 +61,7 @@ enum TokenRole {
 #[serde(deny_unknown_fields)]
 struct TokenBody {
     /// The name of its owner.
+    #[schemars(extend("pattern" = "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"))]
     name: String,
     role: TokenRole,
 }

@@ -97,7 +97,7 @@ fn nothing_of_a_request_is_in_the_page() {
     for path in [
         format!("/login?x={attack}"),
         format!("/tools/{attack}"),
-        format!("/audit/..%2f{attack}?q=<img>"),
+        format!("/audit/..%2f{attack}?q=%3Cimg%3E"),
     ] {
         let headers = "Referer: <script>\r\nUser-Agent: <script>alert(1)</script>\r\n\
                        Cookie: a=<script>\r\nX-Request-Id: <script>\r\n";

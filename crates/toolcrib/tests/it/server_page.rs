@@ -82,7 +82,7 @@ fn the_printed_link_logs_in_who_answers_for_everybody_else() {
     let args = |path: &str| json!({"path": path, "content": "hello"});
     let (_, waits) = server.execute(&server.token("agent"), "write_file", args("agent.txt"));
     let of_agent = question(&waits);
-    let call = ["call", "forgekeeper/write_file", "path=user.txt", "content=hello"];
+    let call = ["call", "--park", "forgekeeper/write_file", "path=user.txt", "content=hello"];
     assert_eq!(scratch.run(call).code, 4);
     let (_, listed) = page.get("/api/approvals");
     let questions = listed["approvals"].as_array().unwrap();
