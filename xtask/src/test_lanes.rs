@@ -19,6 +19,9 @@ const LANES: usize = 2;
 /// Programs that mostly wait for one long test. They begin first.
 const LONG: [&str; 1] = ["toolcrib search"];
 
+/// Programs that use up what the machine has of processes, memory and disk. They run last, beside as little as possible.
+const GREEDY: [&str; 1] = ["toolcrib sandbox"];
+
 /// What the lanes share.
 struct Board<'a> {
     waiting: Mutex<VecDeque<&'a TestProgram>>,
@@ -34,10 +37,13 @@ pub(crate) fn run_in_lanes(
     scratch: &Path,
     take: impl FnMut(&str, TestRun, Vec<String>) + Send,
 ) -> Result<(), Box<dyn Error>> {
-    let is_long = |program: &&TestProgram| LONG.contains(&program.name.as_str());
-    let (long, others): (Vec<_>, Vec<_>) = programs.iter().partition(is_long);
+    let mut waiting: Vec<&TestProgram> = programs.iter().collect();
+    waiting.sort_by_key(|program| {
+        let name = program.name.as_str();
+        (!LONG.contains(&name), GREEDY.contains(&name))
+    });
     let board = Board {
-        waiting: Mutex::new(long.into_iter().chain(others).collect()),
+        waiting: Mutex::new(waiting.into()),
         shown: Mutex::default(),
         is_terminal: io::stdout().is_terminal(),
     };

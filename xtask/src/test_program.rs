@@ -16,6 +16,10 @@ use crate::docs;
 /// What begins the line of a test that could not run where it was started.
 const SKIPPED: &str = "skipped: ";
 
+/// Names a program that cargo starts in place of rustc for our own crates. `make test` sets it for the chores too, so
+/// that they are built once.
+pub(crate) const LINTER_VARIABLE: &str = "RUSTC_WORKSPACE_WRAPPER";
+
 /// The signal of Ctrl-C.
 const INTERRUPT: i32 = 2;
 
@@ -93,7 +97,7 @@ fn build_with_cargo(words: &[&str], lints: Lints) -> Result<String, Box<dyn Erro
     command.args(words).arg("--message-format=json").current_dir(docs::root());
     if lints == Lints::Clippy {
         // Cargo starts it in place of rustc, for our own crates only.
-        command.env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver");
+        command.env(LINTER_VARIABLE, "clippy-driver");
     }
     let output = command.stderr(Stdio::inherit()).output()?;
     let text = String::from_utf8(output.stdout)?;
@@ -156,6 +160,7 @@ impl TestProgram {
             .current_dir(&self.folder)
             .env("CARGO_MANIFEST_DIR", &self.folder)
             .env("TMPDIR", scratch)
+            .env_remove(LINTER_VARIABLE)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

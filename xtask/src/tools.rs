@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::docs::root;
+use crate::test_program::LINTER_VARIABLE;
 
 /// Programs, each with the package of Debian's that has it.
 const NEEDED: [(&str, &str); 8] = [
@@ -273,6 +274,7 @@ impl Peer {
             .args(["install", "--locked", "--force", package, "--version", version, "--root"])
             .arg(&folder)
             .env("CARGO_TARGET_DIR", folder.join("build"))
+            .env_remove(LINTER_VARIABLE)
             .status()?;
         // Only the program is needed. Without a folder of its own, cargo would build it among the temporary files.
         let _ = std::fs::remove_dir_all(folder.join("build"));
