@@ -1939,7 +1939,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @example 01M7R719MH2NYBS0EYWRTE7SNJ */
+                /** @example 01M7RACWECXY2QAY22NAKSM1XF */
                 id: string;
             };
             cookie?: never;
@@ -2269,7 +2269,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example 01M7R719MH2NYBS0EYWRTE7SNJ */
+                /** @example 01M7RACWECXY2QAY22NAKSM1XF */
                 id: string;
             };
             cookie?: never;
@@ -2418,7 +2418,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example 01M7R71ATF2NYBS0EYWRTE7SQ0 */
+                /** @example 01M7RACWMSXY2QAY22NAKSM1YX */
                 id: string;
             };
             cookie?: never;
@@ -2833,7 +2833,10 @@ export interface operations {
     list_callers: {
         parameters: {
             query?: {
-                /** @description Those with calls in so many hours. (default: 24) */
+                /**
+                 * @description Those with calls in so many hours. (default: 24)
+                 * @example 24
+                 */
                 hours?: number;
             };
             header?: never;
@@ -2881,7 +2884,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example 01M7R719MH2NYBS0EYWRTE7SNJ */
+                /** @example 01M7RACWECXY2QAY22NAKSM1XF */
                 id: string;
             };
             cookie?: never;
@@ -2927,7 +2930,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example 01M7R71APC2NYBS0EYWRTE7SPV */
+                /** @example 01M7RACWKGXY2QAY22NAKSM1YR */
                 id: string;
             };
             cookie?: never;
@@ -3181,7 +3184,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example 01M7R71A0F2NYBS0EYWRTE7SP3 */
+                /** @example 01M7RACWGPXY2QAY22NAKSM1Y0 */
                 id: string;
             };
             cookie?: never;
@@ -3242,7 +3245,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @example 01M7R71AGG2NYBS0EYWRTE7SPP */
+                /** @example 01M7RACWJRXY2QAY22NAKSM1YK */
                 call: string;
             };
             cookie?: never;
@@ -3273,7 +3276,10 @@ export interface operations {
     overview: {
         parameters: {
             query?: {
-                /** @description An hour, unless another one is named. */
+                /**
+                 * @description An hour, unless another one is named.
+                 * @example 1h
+                 */
                 window?: "15m" | "1h" | "6h" | "24h" | "7d";
             };
             header?: never;
@@ -4085,7 +4091,10 @@ export interface operations {
     rule_uses: {
         parameters: {
             query?: {
-                /** @description The uses of how many hours. (default: 24) */
+                /**
+                 * @description The uses of how many hours. (default: 24)
+                 * @example 24
+                 */
                 hours?: number;
             };
             header?: never;
@@ -4267,13 +4276,17 @@ export interface operations {
                 before?: number;
                 /** @description The most calls to return. */
                 limit?: number;
-                /** @description Whose session it is. Two principals can give their sessions the same name. */
+                /**
+                 * @description Whose session it is. Two principals can give their sessions the same name.
+                 * @example agent
+                 */
                 principal?: string;
                 /** @description Calls since this time. Without it, those of the last 24 hours. */
                 since?: string;
             };
             header?: never;
             path: {
+                /** @example http-agent */
                 session: string;
             };
             cookie?: never;
@@ -4414,13 +4427,17 @@ export interface operations {
                 before?: number;
                 /** @description The most calls to return. */
                 limit?: number;
-                /** @description Whose session it is. Two principals can give their sessions the same name. */
+                /**
+                 * @description Whose session it is. Two principals can give their sessions the same name.
+                 * @example agent
+                 */
                 principal?: string;
                 /** @description Calls since this time. Without it, those of the last 24 hours. */
                 since?: string;
             };
             header?: never;
             path: {
+                /** @example http-agent */
                 session: string;
             };
             cookie?: never;
@@ -4924,10 +4941,16 @@ export interface operations {
     };
     tool_series: {
         parameters: {
-            query?: {
-                /** @description The tool, by its full name or its own. */
-                tool?: string;
-                /** @description An hour, unless another one is named. */
+            query: {
+                /**
+                 * @description The tool, by its full name or its own.
+                 * @example forgekeeper/read_file
+                 */
+                tool: string;
+                /**
+                 * @description An hour, unless another one is named.
+                 * @example 24h
+                 */
                 window?: "15m" | "1h" | "6h" | "24h" | "7d";
             };
             header?: never;
@@ -5212,7 +5235,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example 01M7R71A6N2NYBS0EYWRTE7SPF */
+                /** @example 01M7RACWHXXY2QAY22NAKSM1YD */
                 id: string;
             };
             cookie?: never;
@@ -5263,7 +5286,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example 01M7R71A6N2NYBS0EYWRTE7SPF */
+                /** @example 01M7RACWHXXY2QAY22NAKSM1YD */
                 id: string;
             };
             cookie?: never;
@@ -5361,6 +5384,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example code-agent */
                 name: string;
             };
             cookie?: never;
@@ -5388,6 +5412,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example code-agent */
                 name: string;
             };
             cookie?: never;
@@ -7527,6 +7552,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example 01M7RACWECXY2QAY22NAKSM1XF */
                 call: string;
             };
             cookie?: never;
@@ -7574,7 +7600,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example 01M7R719MH2NYBS0EYWRTE7SNJ */
+                /** @example 01M7RACWECXY2QAY22NAKSM1XF */
                 call: string;
             };
             cookie?: never;
