@@ -173,6 +173,8 @@ impl DemoServer {
     fn start(scratch: &TempDir) -> Result<Self, Box<dyn Error>> {
         let mut command = toolcrib(scratch.path());
         command.args(["serve", "--login-link", "-c", "log.level=warn"]);
+        // The agent may propose a tool.
+        command.args(["-c", "plugins.self_update=on"]);
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
         let mut output = BufReader::new(child.stdout.take().ok_or("no stdout")?).lines();
         let (mut address, mut invitation) = (None, None);

@@ -118,7 +118,12 @@ main(async () => {
   await phone.getByText("Only an admin sees, makes and revokes tokens").waitFor();
   await phone.goto(`${PAGE_URL}/connect/cursor`);
   await phone.getByText("Connect Cursor").waitFor();
-  check(await phone.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "nothing is wider than the phone");
+  const wide = await phone.evaluate(() => {
+    const isOutside = (it) => it.getBoundingClientRect().right > innerWidth + 1 && !it.closest(".list");
+    const found = [...document.querySelectorAll("body *")].filter(isOutside).slice(0, 9);
+    return document.documentElement.scrollWidth <= innerWidth ? "" : found.map((it) => it.outerHTML.slice(0, 120)).join("\n");
+  });
+  check(wide === "", `wider than the phone: ${wide}`);
   const small = await violations(phone);
   check(small.length === 0, small.join("\n"));
   await shot(phone, "connect-phone");
