@@ -158,6 +158,8 @@ fn every_operation_has_an_example_and_the_server_answers_it_so() {
     if std::env::var_os("TOOLCRIB_WRITE_EXAMPLES").is_some() {
         let place = scratch.work().parent().unwrap().display().to_string();
         let text = serde_json::to_string_pretty(&examples).unwrap().replace(&place, "/home/ada");
+        // The snippets for clients name the binary that is tested.
+        let text = text.replace(env!("CARGO_BIN_EXE_toolcrib"), "/usr/local/bin/toolcrib");
         std::fs::write(file(), text + "\n").unwrap();
     }
     let written: Value = serde_json::from_str(&std::fs::read_to_string(file()).unwrap()).unwrap();
