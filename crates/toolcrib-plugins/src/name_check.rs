@@ -107,7 +107,7 @@ fn is_misread(name: &str, other: &str) -> bool {
     let mut unlike = one.iter().zip(&two).filter(|(one, two)| one != two);
     match (unlike.next(), unlike.next()) {
         (Some((one, two)), None) => {
-            one.len().min(two.len()) >= MISREAD_WORD && is_slip(one.as_bytes(), two.as_bytes())
+            one.len().max(two.len()) >= MISREAD_WORD && is_slip(one.as_bytes(), two.as_bytes())
         }
         _ => false,
     }
@@ -181,12 +181,13 @@ mod tests {
             "raed_file",
             "rread_file",
             "read_fle",
+            "red_file",
             "read_fiie",
         ] {
             let Err(err) = check(bad, &no_tools(), &others) else { panic!("{bad}") };
             assert_eq!(err.kind, PluginErrorKind::NameTaken, "{bad}");
         }
-        for good in ["read_files", "read_pile2", "red_file", "write_file", "read_line_file"] {
+        for good in ["read_files", "read_pile2", "write_file", "read_line_file"] {
             check(good, &no_tools(), &others).unwrap_or_else(|err| panic!("{good}: {err}"));
         }
         // Short names and numbers are read letter by letter.

@@ -12,6 +12,8 @@ for (const operation of Object.values(specification.paths).flatMap((path) => Obj
   for (const status of Object.keys(operation.responses ?? {})) {
     if (!status.startsWith("2")) delete operation.responses[status];
   }
+  // Examples are of one recorded run, and say nothing of types.
+  for (const parameter of operation.parameters ?? []) delete parameter.example;
   const bodies = [operation.requestBody, ...Object.values(operation.responses ?? {})];
   for (const media of bodies.flatMap((body) => Object.values(body?.content ?? {}))) {
     delete media.example;

@@ -78,7 +78,7 @@ fn figures(folder: &Path) -> Result<(), Box<dyn Error>> {
 /// What the page costs a browser.
 fn browser(program: &Path, scratch: &Path) -> Result<(), Box<dyn Error>> {
     let packages = PathBuf::from("target/tools/npm_page");
-    let node = fs::canonicalize(packages.join("node_modules/.bin/node"));
+    let node = fs::canonicalize("target/tools/npm/node_modules/.bin/node");
     let (Ok(node), true) = (node, Path::new("/usr/bin/chromium").exists()) else {
         println!("  the browser is left out: `make test` installs it");
         return Ok(());

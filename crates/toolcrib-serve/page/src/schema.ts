@@ -1939,7 +1939,6 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @example 01M7RACWECXY2QAY22NAKSM1XF */
                 id: string;
             };
             cookie?: never;
@@ -2269,7 +2268,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example 01M7RACWECXY2QAY22NAKSM1XF */
                 id: string;
             };
             cookie?: never;
@@ -2319,10 +2317,7 @@ export interface operations {
                 /** @description What was decided. `ask` is a call about which a person was asked, whatever they said. */
                 decision?: "allow" | "ask" | "deny";
                 door?: "terminal" | "http" | "mcp" | "plugin";
-                /**
-                 * @description The most calls to return.
-                 * @example 1
-                 */
+                /** @description The most calls to return. */
                 limit?: number;
                 outcome?: "ok" | "command_failed" | "error" | "refused" | "unknown" | "open";
                 /** @description The session, which is the conversation if the caller named one. */
@@ -2330,10 +2325,7 @@ export interface operations {
                 since?: string;
                 /** @description A text in the arguments, the reply or the message. */
                 text?: string;
-                /**
-                 * @description A catalogue, `catalogue/tool`, or the name of a tool.
-                 * @example read_file
-                 */
+                /** @description A catalogue, `catalogue/tool`, or the name of a tool. */
                 tool?: string;
                 until?: string;
             };
@@ -2418,7 +2410,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example 01M7RACWMSXY2QAY22NAKSM1YX */
                 id: string;
             };
             cookie?: never;
@@ -2833,10 +2824,7 @@ export interface operations {
     list_callers: {
         parameters: {
             query?: {
-                /**
-                 * @description Those with calls in so many hours. (default: 24)
-                 * @example 24
-                 */
+                /** @description Those with calls in so many hours. (default: 24) */
                 hours?: number;
             };
             header?: never;
@@ -2884,7 +2872,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example 01M7RACWECXY2QAY22NAKSM1XF */
                 id: string;
             };
             cookie?: never;
@@ -2930,7 +2917,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example 01M7RACWKGXY2QAY22NAKSM1YR */
                 id: string;
             };
             cookie?: never;
@@ -3184,7 +3170,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example 01M7RACWGPXY2QAY22NAKSM1Y0 */
                 id: string;
             };
             cookie?: never;
@@ -3231,21 +3216,14 @@ export interface operations {
     read_output: {
         parameters: {
             query?: {
-                /**
-                 * @description The first line, counted from 1.
-                 * @example 2
-                 */
+                /** @description The first line, counted from 1. */
                 from?: number;
-                /**
-                 * @description How many lines.
-                 * @example 1
-                 */
+                /** @description How many lines. */
                 lines?: number;
                 stream?: "stdout" | "stderr";
             };
             header?: never;
             path: {
-                /** @example 01M7RACWJRXY2QAY22NAKSM1YK */
                 call: string;
             };
             cookie?: never;
@@ -3276,10 +3254,7 @@ export interface operations {
     overview: {
         parameters: {
             query?: {
-                /**
-                 * @description An hour, unless another one is named.
-                 * @example 1h
-                 */
+                /** @description An hour, unless another one is named. */
                 window?: "15m" | "1h" | "6h" | "24h" | "7d";
             };
             header?: never;
@@ -3586,7 +3561,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example count_lines */
                 tool: string;
             };
             cookie?: never;
@@ -3645,7 +3619,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example count_lines */
                 tool: string;
             };
             cookie?: never;
@@ -3675,7 +3648,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example count_lines */
                 tool: string;
             };
             cookie?: never;
@@ -3705,7 +3677,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example count_lines */
                 tool: string;
             };
             cookie?: never;
@@ -3740,10 +3711,7 @@ export interface operations {
     list_all_proposals: {
         parameters: {
             query?: {
-                /**
-                 * @description The most proposals to return.
-                 * @example 2
-                 */
+                /** @description The most proposals to return. */
                 limit?: number;
             };
             header?: never;
@@ -3920,7 +3888,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example no-secrets */
                 id: string;
             };
             cookie?: never;
@@ -4091,10 +4058,7 @@ export interface operations {
     rule_uses: {
         parameters: {
             query?: {
-                /**
-                 * @description The uses of how many hours. (default: 24)
-                 * @example 24
-                 */
+                /** @description The uses of how many hours. (default: 24) */
                 hours?: number;
             };
             header?: never;
@@ -4193,7 +4157,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example notes */
                 name: string;
             };
             cookie?: never;
@@ -4276,17 +4239,13 @@ export interface operations {
                 before?: number;
                 /** @description The most calls to return. */
                 limit?: number;
-                /**
-                 * @description Whose session it is. Two principals can give their sessions the same name.
-                 * @example agent
-                 */
+                /** @description Whose session it is. Two principals can give their sessions the same name. */
                 principal?: string;
                 /** @description Calls since this time. Without it, those of the last 24 hours. */
                 since?: string;
             };
             header?: never;
             path: {
-                /** @example http-agent */
                 session: string;
             };
             cookie?: never;
@@ -4427,17 +4386,13 @@ export interface operations {
                 before?: number;
                 /** @description The most calls to return. */
                 limit?: number;
-                /**
-                 * @description Whose session it is. Two principals can give their sessions the same name.
-                 * @example agent
-                 */
+                /** @description Whose session it is. Two principals can give their sessions the same name. */
                 principal?: string;
                 /** @description Calls since this time. Without it, those of the last 24 hours. */
                 since?: string;
             };
             header?: never;
             path: {
-                /** @example http-agent */
                 session: string;
             };
             cookie?: never;
@@ -4942,15 +4897,9 @@ export interface operations {
     tool_series: {
         parameters: {
             query: {
-                /**
-                 * @description The tool, by its full name or its own.
-                 * @example forgekeeper/read_file
-                 */
+                /** @description The tool, by its full name or its own. */
                 tool: string;
-                /**
-                 * @description An hour, unless another one is named.
-                 * @example 24h
-                 */
+                /** @description An hour, unless another one is named. */
                 window?: "15m" | "1h" | "6h" | "24h" | "7d";
             };
             header?: never;
@@ -5179,10 +5128,7 @@ export interface operations {
             query?: {
                 /** @description The most commands to return. */
                 limit?: number;
-                /**
-                 * @description Only those that run.
-                 * @example true
-                 */
+                /** @description Only those that run. */
                 running?: boolean;
             };
             header?: never;
@@ -5235,7 +5181,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example 01M7RACWHXXY2QAY22NAKSM1YD */
                 id: string;
             };
             cookie?: never;
@@ -5286,7 +5231,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example 01M7RACWHXXY2QAY22NAKSM1YD */
                 id: string;
             };
             cookie?: never;
@@ -5384,7 +5328,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example code-agent */
                 name: string;
             };
             cookie?: never;
@@ -5412,7 +5355,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example code-agent */
                 name: string;
             };
             cookie?: never;
@@ -5475,7 +5417,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example count_lines */
                 tool: string;
             };
             cookie?: never;
@@ -5729,9 +5670,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example clemini */
                 catalogue: string;
-                /** @example bash */
                 tool: string;
             };
             cookie?: never;
@@ -5790,9 +5729,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example clemini */
                 catalogue: string;
-                /** @example bash */
                 tool: string;
             };
             cookie?: never;
@@ -5839,7 +5776,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example read_file */
                 tool: string;
             };
             cookie?: never;
@@ -5898,7 +5834,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example read_file */
                 tool: string;
             };
             cookie?: never;
@@ -5950,9 +5885,7 @@ export interface operations {
                 Prefer?: string;
             };
             path: {
-                /** @example clemini */
                 catalogue: string;
-                /** @example bash */
                 tool: string;
             };
             cookie?: never;
@@ -6008,7 +5941,6 @@ export interface operations {
                 Prefer?: string;
             };
             path: {
-                /** @example read_file */
                 tool: string;
             };
             cookie?: never;
@@ -6440,7 +6372,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example count_lines */
                 tool: string;
             };
             cookie?: never;
@@ -6708,9 +6639,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example clemini */
                 catalogue: string;
-                /** @example bash */
                 tool: string;
             };
             cookie?: never;
@@ -6786,9 +6715,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example clemini */
                 catalogue: string;
-                /** @example bash */
                 tool: string;
             };
             cookie?: never;
@@ -6835,7 +6762,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example read_file */
                 tool: string;
             };
             cookie?: never;
@@ -6911,7 +6837,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example read_file */
                 tool: string;
             };
             cookie?: never;
@@ -6958,7 +6883,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example count_lines */
                 tool: string;
             };
             cookie?: never;
@@ -7127,9 +7051,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example clemini */
                 catalogue: string;
-                /** @example bash */
                 tool: string;
             };
             cookie?: never;
@@ -7206,9 +7128,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example clemini */
                 catalogue: string;
-                /** @example bash */
                 tool: string;
             };
             cookie?: never;
@@ -7255,7 +7175,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example read_file */
                 tool: string;
             };
             cookie?: never;
@@ -7332,7 +7251,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example read_file */
                 tool: string;
             };
             cookie?: never;
@@ -7552,7 +7470,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example 01M7RACWECXY2QAY22NAKSM1XF */
                 call: string;
             };
             cookie?: never;
@@ -7600,7 +7517,6 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @example 01M7RACWECXY2QAY22NAKSM1XF */
                 call: string;
             };
             cookie?: never;

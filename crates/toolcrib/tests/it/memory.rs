@@ -10,11 +10,15 @@ use crate::scratch::{Scratch, Session};
 /// hundred bytes a call.
 const MOST_GROWTH: u64 = 4096;
 
-/// Returns the kernel's counter `RssAnon` of a process, in kilobytes.
+/// Returns what a process has of its own, in kilobytes, as the kernel counts it: what is in memory and what was swapped
+/// out, since a busy machine may have taken its pages away at one reading and given them back at the next.
 fn anonymous_memory(process: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
-    line.trim().trim_end_matches(" kB").parse().unwrap()
+    let kilobytes = |name| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap()
+    };
+    kilobytes("RssAnon:") + kilobytes("VmSwap:")
 }
 
 /// Makes calls eight at a time, and waits for all of them.
