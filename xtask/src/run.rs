@@ -50,24 +50,58 @@ export async function execute({ text }) {
 }
 "#;
 
-/// One call of the agent: what the reader is told, the tool, and its arguments as words of `toolcrib call`.
+/// One call of the agent: what the reader is told, the tool and its arguments as words of `toolcrib call`, and how the
+/// call ends.
 struct AgentCall {
     about: &'static str,
     words: &'static [&'static str],
+    end: CallEnd,
+}
+
+/// How a call of an agent ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CallEnd {
+    Done,
+    Failed,
+    Waits,
+}
+
+impl CallEnd {
+    fn in_words(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Failed => "failed or was refused",
+            Self::Waits => "waits for you",
+        }
+    }
 }
 
 const CALLS: [AgentCall; 9] = [
-    AgentCall { about: "reads a file", words: &["clemini/read_file", "file_path=src/main.rs"] },
-    AgentCall { about: "searches", words: &["clemini/grep", "pattern=town"] },
-    AgentCall { about: "lists files", words: &["clemini/glob", "pattern=**/*.rs"] },
-    AgentCall { about: "runs a command", words: &["clemini/bash", "command=wc -l src/*.rs"] },
+    AgentCall {
+        about: "reads a file",
+        words: &["clemini/read_file", "file_path=src/main.rs"],
+        end: CallEnd::Done,
+    },
+    AgentCall { about: "searches", words: &["clemini/grep", "pattern=town"], end: CallEnd::Done },
+    AgentCall {
+        about: "lists files",
+        words: &["clemini/glob", "pattern=**/*.rs"],
+        end: CallEnd::Done,
+    },
+    AgentCall {
+        about: "runs a command",
+        words: &["clemini/bash", "command=wc -l src/*.rs"],
+        end: CallEnd::Done,
+    },
     AgentCall {
         about: "reads a file that is not there",
         words: &["clemini/read_file", "file_path=src/wether.rs"],
+        end: CallEnd::Failed,
     },
     AgentCall {
         about: "is refused a file outside",
         words: &["clemini/read_file", "file_path=/etc/shadow"],
+        end: CallEnd::Failed,
     },
     AgentCall {
         about: "asks to change a file",
@@ -77,6 +111,7 @@ const CALLS: [AgentCall; 9] = [
             "old_string=    std::env::args().nth(1).unwrap()",
             "new_string=    std::env::args().nth(1).unwrap_or_else(|| \"Oslo\".to_owned())",
         ],
+        end: CallEnd::Waits,
     },
     AgentCall {
         about: "asks to create a file",
@@ -85,21 +120,24 @@ const CALLS: [AgentCall; 9] = [
             "path=docs/towns.md",
             "content=# Towns\n\n- Oslo\n- Bergen\n",
         ],
+        end: CallEnd::Waits,
     },
     AgentCall {
         about: "asks to run a command that changes something",
         words: &[
             "clemini/bash",
             "command=mkdir -p target && cp docs/plan.md target/plan.md && rm docs/plan.md",
+            "confirmed=true",
         ],
+        end: CallEnd::Waits,
     },
 ];
 
-/// What the agent over MCP does: what the reader is told, the tool, and its arguments.
-fn mcp_calls() -> [(&'static str, &'static str, Value); 3] {
+/// What the agent over MCP does: what the reader is told, the tool, its arguments, and how the call ends.
+fn mcp_calls() -> [(&'static str, &'static str, Value, CallEnd); 3] {
     [
-        ("reads the plan", "read_file", json!({"file_path": "docs/plan.md"})),
-        ("searches", "grep", json!({"pattern": "unwrap"})),
+        ("reads the plan", "read_file", json!({"file_path": "docs/plan.md"}), CallEnd::Done),
+        ("searches", "grep", json!({"pattern": "unwrap"}), CallEnd::Done),
         (
             "asks to tick off a line of the plan",
             "edit",
@@ -108,6 +146,7 @@ fn mcp_calls() -> [(&'static str, &'static str, Value); 3] {
                 "old_string": "- [ ] say it",
                 "new_string": "- [x] say it",
             }),
+            CallEnd::Waits,
         ),
     ]
 }
@@ -122,16 +161,21 @@ pub fn run() -> Result<(), Box<dyn Error>> {
     let mut server = DemoServer::start(&scratch)?;
     announce("an agent makes calls over HTTP");
     for call in &CALLS {
-        println!("    {:<46} {}", call.about, server.call(call.words)?);
+        tell(call.about, server.call(call.words)?, call.end)?;
     }
     let code = format!("code={MODULE}");
-    let proposal =
-        ["plugins/propose_tool", "name=count_words", &code, "reasoning=words are counted by hand"];
-    println!("    {:<46} {}", "proposes a tool", server.call(&proposal)?);
+    let proposal = [
+        "plugins/propose_tool",
+        "name=count_words",
+        "description=Counts the words of a text.",
+        &code,
+        "reasoning=words are counted by hand",
+    ];
+    tell("proposes a tool", server.call(&proposal)?, CallEnd::Done)?;
     announce("another agent makes calls over MCP");
     let mut agent = McpAgent::start(toolcrib(scratch.path()))?;
-    for (about, tool, args) in mcp_calls() {
-        println!("    {about:<46} {}", agent.call(tool, &args)?);
+    for (about, tool, args, end) in mcp_calls() {
+        tell(about, agent.call(tool, &args)?, end)?;
     }
     println!("\n{}", server.invitation);
     println!(
@@ -147,6 +191,16 @@ pub fn run() -> Result<(), Box<dyn Error>> {
         }
     }
     server.end()
+}
+
+/// Prints how a call ended. An end that is not the expected one leaves a view of the page without its content.
+fn tell(about: &str, end: CallEnd, expected: CallEnd) -> Result<(), Box<dyn Error>> {
+    println!("    {about:<46} {}", end.in_words());
+    if end == expected {
+        return Ok(());
+    }
+    let expected = expected.in_words();
+    Err(format!("the call that {about} should have ended as: {expected}").into())
 }
 
 fn write_project(scratch: &TempDir) -> Result<(), Box<dyn Error>> {
@@ -195,16 +249,16 @@ impl DemoServer {
     }
 
     /// Makes a call as the agent. Returns how it went, in a few words.
-    fn call(&self, words: &[&str]) -> Result<&'static str, Box<dyn Error>> {
+    fn call(&self, words: &[&str]) -> Result<CallEnd, Box<dyn Error>> {
         let mut command = toolcrib(&self.folder);
         command.arg("call").args(words).args(["--server", &self.address, "--token-file"]);
         command.arg(self.folder.join("state/first_tokens/agent"));
         let done =
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
         Ok(match done.code() {
-            Some(0) => "done",
-            Some(4) => "waits for you",
-            _ => "failed or was refused",
+            Some(0) => CallEnd::Done,
+            Some(4) => CallEnd::Waits,
+            _ => CallEnd::Failed,
         })
     }
 

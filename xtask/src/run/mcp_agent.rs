@@ -33,17 +33,13 @@ impl McpAgent {
     }
 
     /// Makes a call. Returns how it went, in a few words.
-    pub(super) fn call(
-        &mut self,
-        tool: &str,
-        args: &Value,
-    ) -> Result<&'static str, Box<dyn Error>> {
+    pub(super) fn call(&mut self, tool: &str, args: &Value) -> Result<CallEnd, Box<dyn Error>> {
         let result = self.request("tools/call", &json!({"name": tool, "arguments": args}))?;
         let reason = result["_meta"]["dev.toolcrib/error"]["context"]["reason"].as_str();
         Ok(match (result["isError"] == true, reason) {
-            (false, _) => "done",
-            (true, Some("approval_required")) => "waits for you",
-            (true, _) => "failed or was refused",
+            (false, _) => CallEnd::Done,
+            (true, Some("approval_required")) => CallEnd::Waits,
+            (true, _) => CallEnd::Failed,
         })
     }
 

@@ -35,6 +35,11 @@ export interface RecordEvent {
   detail: unknown;
 }
 
+/** How the server does, as `GET /api/events` tells it now and then. */
+interface Health {
+  last_seq: number;
+}
+
 /** Whether the server can be heard. */
 export const connection = signal<{ state: "connecting" | "open" } | { state: "lost"; since: number; retryAt: number }>({
   state: "connecting",
@@ -146,9 +151,10 @@ async function readStream(): Promise<boolean> {
 function readBlock(block: string): void {
   const lines = block.split("\n").filter((line) => line.startsWith("data:"));
   if (lines.length === 0) return;
-  const event = JSON.parse(lines.map((line) => line.slice(5).trimStart()).join("\n")) as RecordEvent;
-  // It comes when nothing else does, so that rates fall while nothing happens.
-  if (event.event === "health") {
+  const event = JSON.parse(lines.map((line) => line.slice(5).trimStart()).join("\n")) as RecordEvent | Health;
+  // It comes first, and when nothing else does, so that rates fall while nothing happens.
+  if (!("seq" in event)) {
+    lastSeq.value = Math.max(lastSeq.value, event.last_seq);
     if (pausedAt.value === null) pulse.value += 1;
     return;
   }

@@ -73,6 +73,8 @@ enum EventForm {
 struct Health {
     running: usize,
     waiting: Option<u64>,
+    /// The number of the last line of the record that this reader is past.
+    last_seq: u64,
 }
 
 /// What one reader wants to hear.
@@ -181,7 +183,7 @@ async fn tell(
         tokio::select! {
             () = sender.closed() => return None,
             _ = health.tick(), if reader.wants_health() => {
-                tell_health(api, reader, &sender).await?;
+                tell_health(api, reader, last_seq, &sender).await?;
             }
             next = live.recv() => match next {
                 Ok(event) if event.seq <= last_seq => {}
@@ -230,13 +232,18 @@ async fn replay(
 }
 
 /// Tells a reader how the server does. An agent is told only that the connection lives.
-async fn tell_health(api: &Arc<Api>, reader: &Reader, sender: &mpsc::Sender<Bytes>) -> Option<()> {
+async fn tell_health(
+    api: &Arc<Api>,
+    reader: &Reader,
+    last_seq: u64,
+    sender: &mpsc::Sender<Bytes>,
+) -> Option<()> {
     let part = match reader.visibility {
         CallVisibility::Own(_) => Bytes::from_static(b": alive\n\n"),
         CallVisibility::Everybody => {
             let shared = Arc::clone(api);
             let waiting = blocking(move || waiting_count(&shared)).await.ok()?;
-            frame(None, "health", &Health { running: api.running.count(), waiting })
+            frame(None, "health", &Health { running: api.running.count(), waiting, last_seq })
         }
     };
     sender.send(part).await.ok()

@@ -2,9 +2,8 @@
 import type { ComponentChildren } from "preact";
 import type { ApiFailure } from "../api.ts";
 import type { Loaded } from "../data.ts";
-import { plain } from "../format.ts";
 import { Mark, type MarkName } from "./marks.tsx";
-import { Copy } from "./texts.tsx";
+import { Copy, Sentence } from "./texts.tsx";
 
 export function Note({ tone, mark, children }: { tone: "bad" | "wait" | "info"; mark?: MarkName; children: ComponentChildren }) {
   const own: MarkName = tone === "bad" ? "failed" : "waits";
@@ -20,7 +19,7 @@ export function Note({ tone, mark, children }: { tone: "bad" | "wait" | "info"; 
 export function FailureNote({ what, failure, children }: { what: string; failure: ApiFailure; children?: ComponentChildren }) {
   return (
     <Note tone="bad">
-      <b>{what}</b> {plain(failure.message)} {children}
+      <b>{what}</b> <Sentence text={failure.message} /> {children}
       {failure.requestId !== null && (
         <div class="second">
           Request <code>{failure.requestId}</code> <Copy text={failure.requestId} />

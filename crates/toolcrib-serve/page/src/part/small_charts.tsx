@@ -23,7 +23,7 @@ export function CallBars({ calls, errors }: { calls: number[]; errors: number[] 
 
 const WIDTH = 88;
 const HEIGHT = 34;
-const LEFT = 22;
+const LEFT = 31;
 
 /** A line over time with the axis it is read against. */
 export function StripChart({ values, unit }: { values: (number | null)[]; unit: string }) {

@@ -23,6 +23,14 @@ export function Left({ until, suffix = "", short = false }: { until: string | nu
   );
 }
 
+/** A sentence with what it quotes in backticks set as code. It is text, never markup. */
+export function Sentence({ text }: { text: string }) {
+  const parts = plain(text).split("`");
+  // The last backtick of an odd number quotes nothing.
+  const isQuoted = (at: number) => at % 2 === 1 && at < parts.length - 1;
+  return <>{parts.map((part, at) => (isQuoted(at) ? <code key={at}>{part}</code> : at % 2 === 1 ? `\`${part}` : part))}</>;
+}
+
 /** Text that an agent or a tool wrote, as it is: never markup, hidden characters spelled out. */
 export function Foreign({ text, class: name = "" }: { text: string; class?: string }) {
   return <pre class={`foreign ${name}`} dir="ltr" tabIndex={0}>{plain(text)}</pre>;

@@ -116,7 +116,7 @@ export function TimeChart(props: TimeChartProps) {
           {timeTicks(start, end, inner).map((time) => (
             <g key={time}>
               <path class="axis" d={`M${x(time)} ${TOP + PLOT}v4`} />
-              <text class="tick" x={x(time)} y={TOP + PLOT + 15} text-anchor="middle">
+              <text class="tick" x={Math.min(x(time), width - 15)} y={TOP + PLOT + 15} text-anchor="middle">
                 {clock(time).slice(0, 5)}
               </text>
             </g>
@@ -145,6 +145,9 @@ export function TimeChart(props: TimeChartProps) {
           })}
           <text class="tick" x={LEFT - 6} y={base - BARS + 20} text-anchor="end">
             {tick(mostCalls)}
+          </text>
+          <text class="tick" x={LEFT - 6} y={base + 4} text-anchor="end">
+            0
           </text>
           {calls.map((value, index) => (
             <rect key={index} class="calls" x={x(times[index]!) + 0.5} width={Math.max(1, inner / times.length - 1)} y={base - (value / mostCalls) * (BARS - 16)} height={(value / mostCalls) * (BARS - 16)} />

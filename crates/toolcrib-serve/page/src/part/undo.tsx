@@ -7,6 +7,7 @@ import { useKeys } from "../keys.ts";
 import type { Reply } from "../reply.ts";
 import { Tag } from "./marks.tsx";
 import { FailureNote, Note, Shown } from "./notes.tsx";
+import { Sentence } from "./texts.tsx";
 
 export type Preview = Omit<Reply<"/api/undo/{call}">, "ok">;
 type Undone = Reply<"/api/undo/{call}", "post">;
@@ -134,14 +135,14 @@ export function PreviewWords({ preview }: { preview: Preview }) {
           <p>
             <b class="brass">Cannot be undone now.</b>{" "}
             {inTheWay.length === 0
-              ? plain(reason ?? "")
+              ? <Sentence text={reason ?? ""} />
               : inTheWay.map((file) => (
                   <span key={file.path}>
                     <code>{plain(file.path)}</code>: {plain(file.reason ?? "")}.{" "}
                   </span>
                 ))}
           </p>
-          {hint != null && inTheWay.length === 0 && <p class="second">{plain(hint)}</p>}
+          {hint != null && inTheWay.length === 0 && <p class="second"><Sentence text={hint} /></p>}
         </div>
       )}
       {left.length > 0 && (

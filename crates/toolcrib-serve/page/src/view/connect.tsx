@@ -9,7 +9,7 @@ import { loggedIn } from "../api.ts";
 import { useData } from "../data.ts";
 import { oneLine, plain } from "../format.ts";
 import { Note, Shown } from "../part/notes.tsx";
-import { CodeBox } from "../part/texts.tsx";
+import { CodeBox, Sentence } from "../part/texts.tsx";
 import { TitleBlock } from "../part/title_block.tsx";
 import type { Reply } from "../reply.ts";
 import { addressOf, route, setQuery } from "../router.ts";
@@ -146,8 +146,8 @@ function ClientSteps({ snippets }: { snippets: Snippet[] }) {
           )}
           <CodeBox file={snippet.file} text={snippet.text} />
           <p class="third">
-            {plain(snippet.afterwards)}
-            {snippet.warning != null && <span class="brass"> {plain(snippet.warning)}.</span>}
+            <Sentence text={snippet.afterwards} />
+            {snippet.warning != null && <span class="brass"> <Sentence text={snippet.warning} />.</span>}
           </p>
         </li>
         <li>

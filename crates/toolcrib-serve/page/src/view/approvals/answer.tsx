@@ -103,7 +103,7 @@ export function Answer({ one, isSeen, showAll, onClosed }: Props) {
         <textarea
           id="words"
           ref={field}
-          rows={2}
+          rows={1}
           maxLength={LONGEST_WORDS}
           value={words}
           placeholder="What it should do instead"

@@ -6,7 +6,7 @@ import { duration, oneLine, plain, shortId, span } from "../../format.ts";
 import { FileDifferenceTable } from "../../part/file_difference.tsx";
 import { Key, Mark, PathCells, stationsOf } from "../../part/marks.tsx";
 import { Note } from "../../part/notes.tsx";
-import { Ago, Foreign } from "../../part/texts.tsx";
+import { Ago, Foreign, Sentence } from "../../part/texts.tsx";
 import type { Reply } from "../../reply.ts";
 import { addressOf } from "../../router.ts";
 import { type Approval, type OneApproval, argumentsOf, asker, changeWords, commandOf, doorOf, listed, recordedGist, undoWords } from "./question_words.ts";
@@ -198,7 +198,7 @@ function Command({ approval, command }: { approval: Approval; command: string })
           {runs.more > 0 && <p class="brass">It probably runs {runs.more} more programs.</p>}
           {runs.uncertain != null && (
             <p>
-              <Mark name="found" /> <b>Not sure:</b> {plain(runs.uncertain)}
+              <Mark name="found" /> <b>Not sure:</b> <Sentence text={runs.uncertain} />
             </p>
           )}
         </>
@@ -231,9 +231,11 @@ function Facts({ one }: { one: OneApproval }) {
         )}
         {network != null && <Fact name="Network">{network.length === 0 ? "none" : `can reach ${network.map(plain).join(", ")}`}</Fact>}
         <Fact name="Why it asks">
-          <b>{plain(approval.why)}</b>
+          <b>
+            <Sentence text={approval.why} />
+          </b>
           <div class="second">
-            {plain(approval.rule)}
+            <Sentence text={approval.rule} />
             {approval.rule_source != null && <code> {plain(approval.rule_source)}</code>}
           </div>
         </Fact>
@@ -259,7 +261,7 @@ function Facts({ one }: { one: OneApproval }) {
             ? "nothing"
             : approval.loose.map((it) => (
                 <div key={it}>
-                  <Mark name="found" /> {plain(it)}
+                  <Mark name="found" /> <Sentence text={it} />
                 </div>
               ))}
         </Fact>

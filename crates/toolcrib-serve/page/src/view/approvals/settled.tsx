@@ -6,7 +6,7 @@ import { absolute, count, duration, oneLine, plain } from "../../format.ts";
 import { useKeys } from "../../keys.ts";
 import { Key, Mark } from "../../part/marks.tsx";
 import { FailureNote } from "../../part/notes.tsx";
-import { Ago, Foreign } from "../../part/texts.tsx";
+import { Ago, Foreign, Sentence } from "../../part/texts.tsx";
 import type { Reply } from "../../reply.ts";
 import { addressOf } from "../../router.ts";
 import { RacedNote } from "./answer.tsx";
@@ -95,7 +95,7 @@ function Became({ mayRun, story }: { mayRun: boolean; story: Story | undefined }
       <p class="became">
         <Mark name={isGood ? "passed" : "failed"} />{" "}
         <b>{isGood ? `It ran${took}.` : story.outcome === "refused" ? "The call did not run: it was refused." : story.outcome === "command_failed" ? `It ran${took}, and its command failed.` : story.outcome === "unknown" ? "Nobody knows whether it ran to its end." : `It failed${took}.`}</b>{" "}
-        {story.message !== null && plain(story.message)}
+        {story.message !== null && <Sentence text={story.message} />}
       </p>
       {story.changes.length > 0 && (
         <p>

@@ -10,7 +10,7 @@ import { absolute, bytes, count, duration, oneLine, plain, preciseClock, shortHa
 import { FileDifferenceTable } from "../../part/file_difference.tsx";
 import { Badge, Key, Tag } from "../../part/marks.tsx";
 import { Shown } from "../../part/notes.tsx";
-import { Ago, Foreign } from "../../part/texts.tsx";
+import { Ago, Foreign, Sentence } from "../../part/texts.tsx";
 import { mayUndo, UndoCall } from "../../part/undo.tsx";
 import type { Reply } from "../../reply.ts";
 import { addressOf } from "../../router.ts";
@@ -132,7 +132,11 @@ function Found({ story }: { story: CallStory }) {
   const who = story.principal ?? (story.user == null ? null : `user ${story.user}`);
   return (
     <Step at={story.at} look={isMissing ? "stopped" : "done"} name={isMissing ? "Not found" : "Found"}>
-      {isMissing && `${plain(story.message ?? "")}; `}
+      {isMissing && (
+        <>
+          <Sentence text={story.message ?? ""} />;{" "}
+        </>
+      )}
       {story.version != null && (
         <>
           version <code>{shortHash(story.version)}</code>;{" "}
@@ -160,7 +164,7 @@ function Checked({ story, timeline }: { story: CallStory; timeline: Timeline }) 
   if (isBad) {
     return (
       <Step at={timeline.endedMs} look="stopped" name="Check failed:">
-        {plain(story.message ?? story.error ?? "")}
+        <Sentence text={story.message ?? story.error ?? ""} />
       </Step>
     );
   }
@@ -210,7 +214,7 @@ function Decided({ story, timeline, isWaiting }: { story: CallStory; timeline: T
 
 /** A rule of a file is named as such; what tier and mode say stands for itself. */
 function RuleWords({ rule }: { rule: string }) {
-  return <span class="rule-words">{plain(rule)}</span>;
+  return <span class="rule-words"><Sentence text={rule} /></span>;
 }
 
 function Ran({ story, timeline }: { story: CallStory; timeline: Timeline }) {
@@ -243,7 +247,7 @@ function Ran({ story, timeline }: { story: CallStory; timeline: Timeline }) {
       {facts.length > 0 && `; ${facts.join(", ")}`}
       {isOver && story.error !== null && (
         <p class="red">
-          {(story.error ?? "").replaceAll("_", " ")}: {plain(story.message ?? "")}
+          {(story.error ?? "").replaceAll("_", " ")}: <Sentence text={story.message ?? ""} />
         </p>
       )}
       {story.outcome === "command_failed" && <p class="red">the command failed, {endWords(taskEnded === undefined ? story.end : story.task)}</p>}

@@ -7,6 +7,7 @@ import { Empty, FailureNote } from "../../part/notes.tsx";
 import { addressOf, go } from "../../router.ts";
 import { aboutOf, decidedBy, resultOf, stationsOf, type Call } from "./call.ts";
 import { PAGE, type Tail } from "./calls.ts";
+import { Sentence } from "../../part/texts.tsx";
 
 export interface TailProps {
   tail: Tail;
@@ -144,7 +145,7 @@ function Row({ call, isSelected, query, isWaiting }: { call: Call; isSelected: b
         <bdi dir="ltr">{about}</bdi>
       </td>
       <td class={`decided clip ${call.outcome === "refused" && !isWaiting ? "red" : ""}`} title={decidedBy(call)}>
-        {decidedBy(call) || (call.outcome === "open" ? "" : "–")}
+        <Sentence text={decidedBy(call) || (call.outcome === "open" ? "" : "–")} />
       </td>
       <td class={`r nowrap ${result.tone}`}>{result.words}</td>
     </tr>

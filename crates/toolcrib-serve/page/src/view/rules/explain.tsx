@@ -11,6 +11,7 @@ import { FailureNote, Note } from "../../part/notes.tsx";
 import { argumentsOf, type Schema, SchemaForm } from "../../part/schema_form.tsx";
 import type { Reply } from "../../reply.ts";
 import { addressOf, route, setQuery } from "../../router.ts";
+import { Sentence } from "../../part/texts.tsx";
 
 export type Explanation = Reply<"/api/rules/explain", "post">;
 export interface Explained {
@@ -170,7 +171,7 @@ function Decision({ explanation }: { explanation: Explanation }) {
         <dt>Rule</dt>
         <dd>
           {id === undefined ? (
-            plain(rule)
+            <Sentence text={rule} />
           ) : (
             <a class="mono" href={addressOf("rules", "", { rule: id })} onClick={(event) => (event.preventDefault(), setQuery({ rule: id }))}>
               {plain(id)}
@@ -186,14 +187,16 @@ function Decision({ explanation }: { explanation: Explanation }) {
         {because !== "" && (
           <>
             <dt>Because</dt>
-            <dd>{plain(because)}</dd>
+            <dd>
+              <Sentence text={because} />
+            </dd>
           </>
         )}
         {reading != null && (
           <>
             <dt>Reading</dt>
             <dd>
-              <Mark name={isUncertain ? "found" : "proven"} /> {plain(reading)}
+              <Mark name={isUncertain ? "found" : "proven"} /> <Sentence text={reading} />
             </dd>
           </>
         )}
@@ -212,7 +215,7 @@ function Decision({ explanation }: { explanation: Explanation }) {
         {trouble != null && (
           <>
             <dt>But</dt>
-            <dd>the call would fail anyway: {plain(trouble)}</dd>
+            <dd>the call would fail anyway: <Sentence text={trouble} /></dd>
           </>
         )}
       </dl>

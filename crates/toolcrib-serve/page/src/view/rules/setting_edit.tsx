@@ -9,6 +9,7 @@ import { Badge } from "../../part/marks.tsx";
 import { Empty, FailureNote, Note } from "../../part/notes.tsx";
 import type { Reply } from "../../reply.ts";
 import { route } from "../../router.ts";
+import { Sentence } from "../../part/texts.tsx";
 
 type Changed = Reply<"/api/settings", "post">;
 
@@ -38,7 +39,7 @@ function OneSetting({ name, setting }: { name: string; setting: Setting }) {
         {setting.needs_restart && <Badge tone="wait">needs a restart</Badge>}
       </div>
       <div class="section stack">
-        <p>{plain(setting.about)}</p>
+        <p><Sentence text={setting.about} /></p>
         <dl class="facts">
           <dt>Holds now</dt>
           <dd class="mono">{plain(shownValue(setting.value))}</dd>
@@ -227,7 +228,7 @@ function Trial({ changed }: { changed: Changed }) {
       )}
       {(changed.warnings ?? []).map((warning) => (
         <Note tone="wait" key={warning}>
-          {plain(warning)}
+          <Sentence text={warning} />
         </Note>
       ))}
       {restarts.length === 0 && <p class="third">It holds at once. Calls that run keep the old values.</p>}

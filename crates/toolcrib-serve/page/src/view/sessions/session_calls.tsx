@@ -8,6 +8,7 @@ import { addressOf } from "../../router.ts";
 import { aboutOf, decidedBy, resultOf, stationsOf } from "../audit/call.ts";
 import { word } from "../audit/filters.ts";
 import type { OneSession } from "../sessions.tsx";
+import { Sentence } from "../../part/texts.tsx";
 
 type SessionCall = OneSession["calls"][number];
 
@@ -99,7 +100,7 @@ function Row({ call, isWaiting }: { call: SessionCall; isWaiting: boolean }) {
         <bdi dir="ltr">{about}</bdi>
       </td>
       <td class="clip" title={decidedBy(call)}>
-        {decidedBy(call) || "–"}
+        <Sentence text={decidedBy(call) || "–"} />
       </td>
       <td class={`r nowrap ${result.tone}`}>{result.words}</td>
     </tr>

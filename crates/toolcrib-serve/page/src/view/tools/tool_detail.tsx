@@ -73,7 +73,8 @@ function Latency({ data, title }: { data: ToolSeries; title: string }) {
   const start = new Date(axis.from).getTime();
   const step = axis.step_seconds * 1000;
   const times = Array.from({ length: axis.points }, (_, at) => start + at * step);
-  const baseline = compared?.baseline.p95_ms ?? null;
+  const before = compared?.baseline;
+  const baseline = before === undefined || before.calls === 0 ? null : before.p95_ms;
   return (
     <TimeChart
       title={title}
