@@ -3,6 +3,7 @@
 
 #![expect(clippy::print_stdout, reason = "a chore tells what it does")]
 
+mod call_end;
 mod mcp_agent;
 
 use std::error::Error;
@@ -12,6 +13,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
+use call_end::CallEnd;
 use mcp_agent::McpAgent;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -56,24 +58,6 @@ struct AgentCall {
     about: &'static str,
     words: &'static [&'static str],
     end: CallEnd,
-}
-
-/// How a call of an agent ends.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum CallEnd {
-    Done,
-    Failed,
-    Waits,
-}
-
-impl CallEnd {
-    fn in_words(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Failed => "failed or was refused",
-            Self::Waits => "waits for you",
-        }
-    }
 }
 
 const CALLS: [AgentCall; 9] = [

@@ -55,6 +55,7 @@ mod tools;
 mod undo;
 mod undo_preview;
 mod version;
+mod waiting;
 
 use std::sync::Arc;
 
@@ -100,6 +101,7 @@ fn described_operations() -> Vec<Operation> {
         execute::operations,
         statistics::operations,
         overview::operations,
+        waiting::operations,
         calls::operations,
         approvals::operations,
         audit::operations,

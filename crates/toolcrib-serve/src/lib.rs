@@ -55,7 +55,7 @@ pub use oauth::{
     KeyLoadError, KeySetError, OAuthConfig, OAuthConfigError, PublishedKeys, ResourceServer,
 };
 pub use observation::{EndpointError, ObservedRecorder, Observer, OtlpEndpoint, SpanExporter};
-pub use page_session::PageSessions;
+pub use page_session::{LINK_SECONDS, PageSessions};
 pub use pipeline::Served;
 pub use plugin_views::{
     AnswerFields, AskedPermissions, ExampleFields, PendingFields, PluginDetailFields, PluginFields,

@@ -25,7 +25,7 @@ const MOST_PAGE_SESSIONS: usize = 1024;
 const MOST_PAGE_SESSIONS_EACH: usize = 32;
 
 /// How long the printed link works, in seconds.
-const LINK_SECONDS: i64 = 10 * 60;
+pub const LINK_SECONDS: i64 = 10 * 60;
 
 /// The sessions of the page, and the link that begins one.
 pub struct PageSessions {

@@ -6,6 +6,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
+use super::call_end::CallEnd;
+
 /// An agent, and the `toolcrib mcp` that it started.
 pub(super) struct McpAgent {
     child: Child,

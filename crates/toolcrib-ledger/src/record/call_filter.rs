@@ -27,6 +27,8 @@ pub struct CallFilter {
     pub call: Option<String>,
     /// The session, which is the conversation if the caller named one.
     pub session: Option<String>,
+    /// Who asked.
+    pub principal: Option<String>,
     /// The door.
     pub door: Option<Door>,
     /// What was decided.
@@ -91,6 +93,7 @@ impl CallFilter {
             && self.call.as_ref().is_none_or(|call| history.id().starts_with(call))
             && self.before.is_none_or(|line| history.seq() < line)
             && self.session.as_ref().is_none_or(|session| is_of_session(history, session))
+            && self.principal.as_ref().is_none_or(|principal| is_of_principal(history, principal))
             && self.door.is_none_or(|door| door_of(history) == door)
             && self.decision.is_none_or(|decision| decision.is_of(history))
             && (!self.changed_files || history.has_changes())
@@ -116,6 +119,10 @@ impl CallFilter {
 
 fn is_of_session(history: &CallHistory, session: &str) -> bool {
     history.first().is_some_and(|entry| entry.call.conversation == session)
+}
+
+fn is_of_principal(history: &CallHistory, principal: &str) -> bool {
+    history.first().is_some_and(|entry| entry.call.caller.principal.as_deref() == Some(principal))
 }
 
 /// Returns the door of a call. Only calls through other doors than the terminal name theirs.

@@ -55,9 +55,9 @@ export function App() {
 function Frame() {
   const [isHelpOpen, setHelpOpen] = useState(false);
   useEffect(() => void follow(), []);
-  const counts = useData<OverviewData>(loggedIn.value?.role === "agent" ? null : "/api/overview?window=15m", { live: true, everyMs: 1000 });
+  const counts = useData<Reply<"/api/waiting">>(loggedIn.value?.role === "agent" ? null : "/api/waiting", { live: true, everyMs: 1000 });
   useEffect(() => {
-    if (counts.data) waiting.value = { approvals: counts.data.strip.approvals.waiting, proposals: counts.data.strip.proposals.waiting };
+    if (counts.data) waiting.value = { approvals: counts.data.approvals.waiting, proposals: counts.data.proposals.waiting };
   }, [counts.data]);
   const current = VIEWS.find((view) => view.path === route.value.view);
   useEffect(() => {

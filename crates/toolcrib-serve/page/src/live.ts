@@ -49,8 +49,8 @@ export const connection = signal<{ state: "connecting" | "open" } | { state: "lo
 export const pausedAt = signal<number | null>(null);
 /** Calls that were asked while the page was paused. */
 export const missedCalls = signal(0);
-/** The number of the newest line of the record. */
-export const lastSeq = signal(0);
+/** The number of the newest line of the record, once it is known. */
+export const lastSeq = signal<number>();
 /** Counts up about twice a second while events come, for views that read their figures again. */
 export const pulse = signal(0);
 
@@ -81,7 +81,7 @@ let gathered: RecordEvent[] = [];
 let timer: ReturnType<typeof setTimeout> | undefined;
 
 function gather(event: RecordEvent): void {
-  lastSeq.value = Math.max(lastSeq.value, event.seq);
+  lastSeq.value = Math.max(lastSeq.value ?? 0, event.seq);
   if (pausedAt.value !== null) {
     if (event.event === "call.asked") missedCalls.value += 1;
     return;
@@ -124,7 +124,7 @@ export async function follow(): Promise<void> {
 
 /** Reads one connection to its end. Returns whether it was open at all. */
 async function readStream(): Promise<boolean> {
-  const after = lastSeq.value > 0 ? `?after=${lastSeq.value}` : "";
+  const after = lastSeq.value === undefined ? "" : `?after=${lastSeq.value}`;
   let reader: ReadableStreamDefaultReader<string>;
   try {
     const response = await send("GET", `/api/events${after}`, undefined, { accept: "text/event-stream" });
@@ -154,7 +154,7 @@ function readBlock(block: string): void {
   const event = JSON.parse(lines.map((line) => line.slice(5).trimStart()).join("\n")) as RecordEvent | Health;
   // It comes first, and when nothing else does, so that rates fall while nothing happens.
   if (!("seq" in event)) {
-    lastSeq.value = Math.max(lastSeq.value, event.last_seq);
+    lastSeq.value = Math.max(lastSeq.value ?? 0, event.last_seq);
     if (pausedAt.value === null) pulse.value += 1;
     return;
   }

@@ -166,6 +166,7 @@ impl AuditQuery {
             text: self.text,
             call,
             session: self.session,
+            principal: None,
             door: self.door.map(DoorWord::door),
             decision: self.decision.map(DecisionWord::decision),
             changed_files: self.changed,

@@ -8,7 +8,6 @@ use axum::http::StatusCode;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolcrib_core::approval::{ApprovalStatus, PendingApproval};
 use toolcrib_core::{ToolKind, ToolName};
 use toolcrib_ledger::{
     Axis, CallRates, ErrorRates, P95Figures, TimeWindow, ToolActivity, ToolSeries,
@@ -16,7 +15,6 @@ use toolcrib_ledger::{
 use toolcrib_plugins::lifecycle::PLUGINS_CATALOGUE;
 
 use super::access::AccessRight;
-use super::approvals;
 use super::blocking::blocking;
 use super::context::Api;
 use super::fields::QueryFields;
@@ -26,6 +24,7 @@ use super::overview_source::{HealthState, RecordedOverview, RecordedSeries, Tool
 use super::plugin_replies::plugin_error;
 use super::statistics::report_error;
 use super::statistics_source::ReportError;
+use super::waiting::WaitingCounts;
 use crate::reply::ApiError;
 
 /// How long a version is new.
@@ -97,8 +96,8 @@ struct Strip {
     errors: ErrorRates,
     p95: P95Figures,
     in_flight: InFlight,
-    approvals: Waiting,
-    proposals: Waiting,
+    #[serde(flatten)]
+    waiting: WaitingCounts,
     regressions: RegressionCounts,
 }
 
@@ -109,14 +108,6 @@ struct InFlight {
     now: usize,
     /// How many ran at once, as a mean of each point.
     series: Vec<f64>,
-}
-
-/// What waits for a person.
-#[derive(Default, Serialize, JsonSchema)]
-struct Waiting {
-    waiting: usize,
-    /// When the first of them expires.
-    next_expires_at: Option<Timestamp>,
 }
 
 /// The tools that got worse.
@@ -199,8 +190,7 @@ impl OverviewReply {
                 errors: activity.errors,
                 p95: activity.p95,
                 in_flight: InFlight { now: api.running.count(), series: activity.at_once },
-                approvals: waiting_approvals(api)?,
-                proposals: waiting_proposals(api)?,
+                waiting: WaitingCounts::of(api)?,
                 regressions,
             },
             tools,
@@ -302,27 +292,5 @@ impl RegressionCounts {
             }
         }
         counts
-    }
-}
-
-fn waiting_approvals(api: &Api) -> Result<Waiting, ApiError> {
-    let (store, now) = (&api.answers.store, api.answers.clock.now());
-    let all = store.all().map_err(|err| approvals::unreadable(&err))?;
-    let waits =
-        |it: &&PendingApproval| matches!(store.status(it, now), Ok(ApprovalStatus::Pending));
-    Ok(Waiting::of(all.iter().filter(waits).map(|it| it.expires_at)))
-}
-
-fn waiting_proposals(api: &Api) -> Result<Waiting, ApiError> {
-    let pending = api.ports.plugins.lifecycle().pending().map_err(|err| plugin_error(&err))?;
-    Ok(Waiting::of(pending.iter().map(|it| it.proposal.expires_at)))
-}
-
-impl Waiting {
-    fn of(expiries: impl Iterator<Item = Timestamp>) -> Self {
-        expiries.fold(Self::default(), |all, at| Self {
-            waiting: all.waiting + 1,
-            next_expires_at: Some(all.next_expires_at.map_or(at, |next| next.min(at))),
-        })
     }
 }

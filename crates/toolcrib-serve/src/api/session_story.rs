@@ -143,21 +143,12 @@ async fn calls_of(
     let since = query.since.or_else(|| now.checked_sub(USUAL_SPAN).ok());
     let filter = CallFilter {
         session: Some(session),
+        principal: query.principal.clone(),
         since,
         before: query.before.map(Within::get),
         ..CallFilter::default()
     };
-    let principal = query.principal.clone();
-    audit::read(api, move |api| {
-        let mut calls = find_calls(&api.state, &filter, limit)?;
-        calls.retain(|call| principal.is_none() || principal_of(call) == principal);
-        Ok(calls)
-    })
-    .await
-}
-
-fn principal_of(call: &CallHistory) -> Option<String> {
-    call.first().and_then(|entry| entry.call.caller.principal.as_deref()).map(str::to_owned)
+    audit::read(api, move |api| find_calls(&api.state, &filter, limit)).await
 }
 
 async fn show(

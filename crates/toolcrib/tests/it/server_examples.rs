@@ -257,6 +257,7 @@ fn read_statistics(story: &mut Story<'_>) {
     story.ask("stats", Asked { role: "approver", ..Asked::default() });
     let query: &[_] = &[("window", "1h")];
     story.ask("overview", Asked { role: "approver", query, ..Asked::default() });
+    story.ask("waiting", Asked { role: "approver", ..Asked::default() });
     let query: &[_] = &[("tool", "forgekeeper/read_file"), ("window", "24h")];
     story.ask("tool_series", Asked { role: "approver", query, ..Asked::default() });
     story.ask("rebuild_stats", Asked { role: "admin", ..Asked::default() });

@@ -73,31 +73,6 @@ export function PathCells({ stations }: { stations: Station[] }) {
   );
 }
 
-/** The path of a call, from what the record says about it. */
-export function stationsOf(call: { decision: string | null; status: string | null; error: string | null; waited?: boolean }): Station[] {
-  const { decision, status, error, waited } = call;
-  const decided: Station = waited === true ? "person" : "done";
-  switch (status) {
-    case null:
-    case "running":
-      return ["done", "done", decided, "runs", "never"];
-    case "waiting":
-    case "pending":
-      return ["done", "done", "waits", "never", "never"];
-    case "ok":
-      return ["done", "done", decided, "done", "done"];
-    case "refused":
-    case "denied":
-    case "declined":
-      return ["done", "done", "stopped", "never", "done"];
-    case "invalid":
-      return ["done", "stopped", "never", "never", "done"];
-    default:
-      if (decision === null) return [error === "unknown_tool" ? "stopped" : "done", "stopped", "never", "never", "done"];
-      return ["done", "done", decided, "stopped", "done"];
-  }
-}
-
 /** A key beside its control. */
 export function Key({ name }: { name: string }) {
   return <kbd aria-hidden="true">{name}</kbd>;

@@ -29,7 +29,7 @@ export function TitleBlock({ command, request }: { command: string; request: str
         <div class="fill" />
         <div class="wide">
           <dt>Record</dt>
-          <dd>{lastSeq.value > 0 ? `${count(lastSeq.value)} lines` : "no lines yet"}</dd>
+          <dd>{lastSeq.value === undefined ? "…" : `${count(lastSeq.value)} lines`}</dd>
         </div>
         <div class="wide">
           <dt>Updated</dt>

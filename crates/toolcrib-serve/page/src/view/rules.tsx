@@ -82,7 +82,7 @@ function RulesAndCalls({ onCall }: { onCall: (same: { command: string; request: 
         </Shown>
       </div>
       <aside class="pane" aria-label="A rule, and what is decided about a call">
-        {chosen !== undefined && <RuleDetail key={chosen.id} rule={chosen} ownFile={loaded.data?.own_file ?? null} use={uses.data?.rules[chosen.id]} reload={loaded.reload} />}
+        {chosen !== undefined && <RuleDetail key={chosen.id} rule={chosen} ownFile={loaded.data?.own_file ?? null} uses={uses.data} reload={loaded.reload} />}
         <Explain onExplained={setExplained} onCall={onCall} />
         {isWriting && <WriteRule key={explained?.key ?? "blank"} explained={explained} ownFile={loaded.data?.own_file ?? null} reload={loaded.reload} />}
       </aside>

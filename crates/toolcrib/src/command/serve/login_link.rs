@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal};
 
 use toolcrib_core::Principal;
-use toolcrib_serve::{PageSessions, Server};
+use toolcrib_serve::{LINK_SECONDS, PageSessions, Server};
 
 use crate::cli::ServeArgs;
 use crate::command::api::warn;
@@ -28,5 +28,6 @@ pub(super) fn make(
     let user = Principal::of_page(rustix::process::getuid().as_raw());
     let code = sessions.make_link(user)?;
     let link = format!("{url}/login#link={code}");
-    Ok(Some(format!("Open {link} in a browser. The link works once, within 10 minutes.")))
+    let minutes = LINK_SECONDS / 60;
+    Ok(Some(format!("Open {link} in a browser. The link works once, within {minutes} minutes.")))
 }

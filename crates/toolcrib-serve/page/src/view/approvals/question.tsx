@@ -2,13 +2,14 @@
 // taken back, and what the agent did just before.
 import type { ComponentChildren, RefObject } from "preact";
 import { useData } from "../../data.ts";
-import { duration, oneLine, plain, shortId, span } from "../../format.ts";
+import { oneLine, plain, shortId, span } from "../../format.ts";
 import { FileDifferenceTable } from "../../part/file_difference.tsx";
-import { Key, Mark, PathCells, stationsOf } from "../../part/marks.tsx";
+import { Key, Mark, PathCells } from "../../part/marks.tsx";
 import { Note } from "../../part/notes.tsx";
 import { Ago, Foreign, Sentence } from "../../part/texts.tsx";
 import type { Reply } from "../../reply.ts";
 import { addressOf } from "../../router.ts";
+import { resultOf, stationsOf } from "../audit/call.ts";
 import { type Approval, type OneApproval, argumentsOf, asker, changeWords, commandOf, doorOf, listed, recordedGist, undoWords } from "./question_words.ts";
 
 const TIERS = ["0, looks at what it is given", "1, reads", "2, writes", "3, dangerous"];
@@ -292,7 +293,7 @@ function JustBefore({ approval }: { approval: Approval }) {
   return (
     <section class="section">
       <h2>Just before, in {oneLine(approval.requester)}</h2>
-      {data !== undefined && calls.length === 0 && <p class="third">This is its first call.</p>}
+      {data !== undefined && calls.length === 0 && <p class="third">No earlier call is on the record.</p>}
       {calls.length > 0 && (
         <table class="before">
           <tbody>
@@ -300,7 +301,7 @@ function JustBefore({ approval }: { approval: Approval }) {
               <tr key={it.call}>
                 <td class="nowrap second">{span(new Date(approval.created_at).getTime() - new Date(it.at).getTime())} before</td>
                 <td>
-                  <PathCells stations={stationsOf({ decision: it.decision, status: it.outcome === "open" ? null : it.outcome, error: it.error, waited: it.by !== null })} />
+                  <PathCells stations={stationsOf(it, false)} />
                 </td>
                 <td>
                   <a class="plain mono" href={addressOf("audit", it.call)}>
@@ -311,7 +312,7 @@ function JustBefore({ approval }: { approval: Approval }) {
                   {recordedGist(it.args)}
                 </td>
                 <td class="r clip result">
-                  {it.outcome === "ok" ? <span class="second">{it.elapsed_ms === null ? "ok" : duration(it.elapsed_ms)}</span> : <span class={it.outcome === "open" ? "brass" : "red"}>{it.outcome === "open" ? "has not ended" : oneLine(it.error ?? it.outcome)}</span>}
+                  <span class={resultOf(it, false).tone || "second"}>{resultOf(it, false).words}</span>
                 </td>
               </tr>
             ))}

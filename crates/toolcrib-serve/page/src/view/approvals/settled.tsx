@@ -1,12 +1,12 @@
 // A question that has its answer: whose, what became of the call, and how it is taken back.
 import { useEffect, useState } from "preact/hooks";
-import { ApiFailure, loggedIn, post, remove } from "../../api.ts";
+import { ApiFailure, remove } from "../../api.ts";
 import { type Loaded, useData } from "../../data.ts";
 import { absolute, count, duration, oneLine, plain } from "../../format.ts";
-import { useKeys } from "../../keys.ts";
 import { Key, Mark } from "../../part/marks.tsx";
 import { FailureNote } from "../../part/notes.tsx";
 import { Ago, Foreign, Sentence } from "../../part/texts.tsx";
+import { mayUndo, UndoCall } from "../../part/undo.tsx";
 import type { Reply } from "../../reply.ts";
 import { addressOf } from "../../router.ts";
 import { RacedNote } from "./answer.tsx";
@@ -29,7 +29,7 @@ export function Settled({ one, isRaced, story }: { one: OneApproval; isRaced: bo
         <Became mayRun={mayRun} story={story.data?.call} />
       </div>
       {mayRun && <StoredRule id={approval.id} wish={approval.answer?.wish ?? null} />}
-      {story.data !== undefined && <TakeBack story={story.data.call} reload={story.reload} />}
+      {story.data !== undefined && <Undo story={story.data.call} reload={story.reload} />}
       <div class="section">
         <a href={addressOf("audit", approval.id)}>The whole story of the call</a>
       </div>
@@ -163,44 +163,19 @@ function StoredRule({ id, wish }: { id: string; wish: unknown }) {
   );
 }
 
-function TakeBack({ story, reload }: { story: Story; reload: () => void }) {
-  const [failure, setFailure] = useState<ApiFailure>();
-  const [isBusy, setBusy] = useState(false);
-  const can = story.changes.length > 0 && story.taken_back_by === null && loggedIn.value?.role !== "agent";
-  const undo = async () => {
-    if (!can || isBusy) return;
-    setBusy(true);
-    try {
-      await post(`/api/undo/${story.call}`);
-      setFailure(undefined);
-      reload();
-    } catch (error) {
-      if (error instanceof ApiFailure) setFailure(error);
-    } finally {
-      setBusy(false);
-    }
-  };
-  useKeys({ u: can ? undo : undefined });
-  if (story.changes.length === 0) return null;
+function Undo({ story, reload }: { story: Story; reload: () => void }) {
+  const [isOpen, setOpen] = useState(false);
+  const hasChanges = story.changes.length > 0;
+  if (!hasChanges) return null;
   return (
     <div class="section stack">
       <h2>Undo</h2>
-      {story.taken_back_by !== null ? (
-        <p role="status">
-          <b>Undone by the call</b>{" "}
-          <a class="mono" href={addressOf("audit", story.taken_back_by)}>
-            {plain(story.taken_back_by)}
-          </a>
-        </p>
-      ) : (
-        <>
-          <button type="button" disabled={isBusy} onClick={undo}>
-            Undo this call <Key name="u" />
-          </button>
-          <p class="third">Puts back what undo has copies of. If a file changed since, nothing is undone.</p>
-        </>
+      <UndoCall call={story.call} hasChanges={hasChanges} undoneBy={story.taken_back_by ?? null} others={story.touched.length > 0} isOpen={isOpen} setOpen={setOpen} onDone={reload} />
+      {story.taken_back_by === null && !isOpen && mayUndo() && (
+        <button type="button" onClick={() => setOpen(true)}>
+          Undo… <Key name="u" />
+        </button>
       )}
-      {failure && <FailureNote what="Nothing was undone." failure={failure} />}
     </div>
   );
 }

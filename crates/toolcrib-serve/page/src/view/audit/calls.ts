@@ -53,7 +53,7 @@ export class Calls {
     await this.fetchPage({ before: String(last.seq) }, (found) => {
       const rows = [...this.tail.value.rows, ...found];
       const isCut = this.tail.value.isCut || rows.length > MOST_ROWS;
-      return { ...this.tail.value, rows: rows.slice(-MOST_ROWS), hasOlder: found.length >= PAGE, isCut, state: "ready" };
+      return { ...this.tail.value, rows: rows.slice(-MOST_ROWS), hasOlder: found.length >= PAGE, isCut, state: "ready", error: undefined };
     });
   }
 

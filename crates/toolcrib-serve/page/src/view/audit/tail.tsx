@@ -33,7 +33,7 @@ export function TailTable({ tail, selected, query, waiting, body, showNew, loadO
         </div>
       )}
       {tail.rows.length === 0 ? (
-        <div class="pad">{tail.state === "loading" ? <p class="loading">Loading calls …</p> : <Nothing hasFilter={hasFilter} />}</div>
+        <div class="pad">{tail.state === "loading" ? <p class="loading">Loading calls …</p> : tail.error === undefined && <Nothing hasFilter={hasFilter} />}</div>
       ) : (
         <table class="calls-table">
           <thead>

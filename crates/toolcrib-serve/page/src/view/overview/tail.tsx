@@ -1,27 +1,34 @@
-// The newest calls. Of many, some are shown, and it says how many.
+// The newest calls that ended or wait. Of many, some are shown, and it says how many.
 import { useEffect, useState } from "preact/hooks";
-import { clock, duration, oneLine } from "../../format.ts";
+import { absolute, clock, oneLine } from "../../format.ts";
 import { listen, type RecordEvent } from "../../live.ts";
-import { PathCells, stationsOf } from "../../part/marks.tsx";
-import { absolute } from "../../format.ts";
+import { PathCells } from "../../part/marks.tsx";
 import { addressOf } from "../../router.ts";
+import { afterEvent, resultOf, stationsOf, type Call } from "../audit/call.ts";
 
 const ROWS = 12;
+/** How many calls that have not ended are remembered. */
+const MOST_OPEN = 2000;
+
+interface Shown {
+  call: Call;
+  isWaiting: boolean;
+}
 
 export function Tail() {
-  const [state, setState] = useState<{ shown: RecordEvent[]; every: number }>({ shown: [], every: 1 });
-  useEffect(
-    () =>
-      listen((events) => {
-        const ended = events.filter((event) => event.event === "call.ended" || event.event === "call.waiting");
-        if (ended.length === 0) return;
-        // A moment with more calls than there is room for shows an even choice of them.
-        const every = Math.max(1, Math.ceil(ended.length / (ROWS / 2)));
-        const chosen = ended.filter((_, at) => at % every === 0).reverse();
-        setState(({ shown }) => ({ shown: [...chosen, ...shown].slice(0, ROWS), every }));
-      }),
-    [],
-  );
+  const [state, setState] = useState<{ shown: Shown[]; every: number }>({ shown: [], every: 1 });
+  useEffect(() => {
+    const open = new Map<string, Call>();
+    return listen((events) => {
+      const ended = events.flatMap((event) => afterOne(open, event) ?? []);
+      if (ended.length === 0) return;
+      // A moment with more calls than there is room for shows an even choice of them.
+      const every = Math.max(1, Math.ceil(ended.length / (ROWS / 2)));
+      const chosen = ended.filter((_, at) => at % every === 0).reverse();
+      const isNew = (it: Shown) => chosen.every((other) => other.call.call !== it.call.call);
+      setState(({ shown }) => ({ shown: [...chosen, ...shown.filter(isNew)].slice(0, ROWS), every }));
+    });
+  }, []);
   return (
     <section class="tail">
       <div class="head">
@@ -29,22 +36,34 @@ export function Tail() {
         <span class="end third">{state.every === 1 ? "every call" : `1 in ${state.every} calls`}</span>
       </div>
       {state.shown.length === 0 && <p class="pad third">Calls show up here as they end.</p>}
-      {state.shown.map((event) => (
-        <a key={event.seq} class="plain event" href={addressOf("audit", event.call ?? "")}>
-          <time class="third" dateTime={event.at} title={absolute(event.at)}>
-            {clock(event.at)}
-          </time>
-          <PathCells stations={stationsOf({ ...event, status: event.event === "call.waiting" ? "waiting" : event.status })} />
-          <code class="clip">{oneLine(event.tool ?? "")}</code>
-          <Outcome event={event} />
-        </a>
+      {state.shown.map(({ call, isWaiting }) => (
+        <Row key={call.call} call={call} isWaiting={isWaiting} />
       ))}
     </section>
   );
 }
 
-function Outcome({ event }: { event: RecordEvent }) {
-  if (event.event === "call.waiting") return <span class="brass">waits</span>;
-  if (event.status === "ok") return <span>{event.elapsed_ms === null ? "ok" : duration(event.elapsed_ms)}</span>;
-  return <span class="red clip">{oneLine(event.error ?? event.status ?? "failed")}</span>;
+/** Takes in an event. Returns its call if it ended by it, or began to wait. */
+function afterOne(open: Map<string, Call>, event: RecordEvent): Shown | undefined {
+  const call = afterEvent(open.get(event.call ?? ""), event);
+  if (call === undefined) return undefined;
+  if (event.event === "call.ended") open.delete(call.call);
+  else open.set(call.call, call);
+  if (open.size > MOST_OPEN) open.delete(open.keys().next().value!);
+  const isWaiting = event.event === "call.waiting";
+  return isWaiting || event.event === "call.ended" ? { call, isWaiting } : undefined;
+}
+
+function Row({ call, isWaiting }: Shown) {
+  const { words, tone } = resultOf(call, isWaiting);
+  return (
+    <a class="plain event" href={addressOf("audit", call.call)}>
+      <time class="third" dateTime={call.at} title={absolute(call.at)}>
+        {clock(call.at)}
+      </time>
+      <PathCells stations={stationsOf(call, isWaiting)} />
+      <code class="clip">{oneLine(call.tool)}</code>
+      <span class={tone === "" ? "" : `${tone} clip`}>{words}</span>
+    </a>
+  );
 }

@@ -38,8 +38,13 @@ function valuesOf(args: Record<string, unknown>): Record<string, string> {
   return Object.fromEntries(Object.entries(args).map(([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)]));
 }
 
+/** The name of a tool in the list of the API: the tools of its own contract, and those that were proposed, are bare. */
+function servedName(name: string): string {
+  return name.replace(/^(forgekeeper|plugins)\//, "");
+}
+
 export function Explain({ onExplained, onCall }: { onExplained: (explained: Explained | undefined) => void; onCall: (same: { command: string; request: string } | undefined) => void }) {
-  const [tool, setTool] = useState(route.value.query.get("tool") ?? "");
+  const [tool, setTool] = useState(servedName(route.value.query.get("tool") ?? ""));
   const [values, setValues] = useState<Record<string, string>>({});
   const [who, setWho] = useState("");
   const [wrong, setWrong] = useState<{ field: string; why: string }>();
@@ -80,7 +85,7 @@ export function Explain({ onExplained, onCall }: { onExplained: (explained: Expl
     try {
       const found = await get<Reply<"/api/audit/{id}">>(`/api/audit/${call}`);
       const given = recordedArgs(found.call.args);
-      setTool(found.call.tool.replace(/^forgekeeper\//, ""));
+      setTool(servedName(found.call.tool));
       setValues(given === undefined ? {} : valuesOf(given));
       if (given !== undefined) await explain(found.call.tool, given);
       else setFailure(new ApiFailure(404, "cut", "The record does not have all arguments of this call: they were too long, or something secret was in them. Fill in the form.", null, {}));

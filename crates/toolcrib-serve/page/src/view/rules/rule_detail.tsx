@@ -9,7 +9,7 @@ import { Ago, CodeBox, Left } from "../../part/texts.tsx";
 import type { Reply } from "../../reply.ts";
 import { setQuery } from "../../router.ts";
 
-export function RuleDetail({ rule, ownFile, use, reload }: { rule: Rule; ownFile: string | null; use: Reply<"/api/rules/uses">["rules"][string] | undefined; reload: () => void }) {
+export function RuleDetail({ rule, ownFile, uses, reload }: { rule: Rule; ownFile: string | null; uses: Reply<"/api/rules/uses"> | undefined; reload: () => void }) {
   return (
     <>
       <div class="head">
@@ -59,18 +59,25 @@ export function RuleDetail({ rule, ownFile, use, reload }: { rule: Rule; ownFile
           </dd>
           <dt>Decided</dt>
           <dd>
-            {use === undefined ? (
-              "no call in the last 24 hours"
-            ) : (
-              <>
-                {count(use.count)} {use.count === 1 ? "call" : "calls"} in the last 24 hours, last <Ago time={use.last_at} /> <Tag kind="audit" id={use.last_call} isSettled />
-              </>
-            )}
+            <Decided uses={uses} id={rule.id} />
           </dd>
         </dl>
         {rule.text !== "" && <CodeBox file={`${rule.file}, line ${rule.line}`} text={rule.text} />}
         <Removal rule={rule} ownFile={ownFile} reload={reload} />
       </div>
+    </>
+  );
+}
+
+/** How many calls a rule decided, as far as the record was read. */
+function Decided({ uses, id }: { uses: Reply<"/api/rules/uses"> | undefined; id: string }) {
+  if (uses === undefined) return <>…</>;
+  const use = uses.rules[id];
+  const since = <Ago time={uses.since} suffix="" />;
+  if (use === undefined) return <>no call in the last {since}</>;
+  return (
+    <>
+      {count(use.count)} {use.count === 1 ? "call" : "calls"} in the last {since}, last <Ago time={use.last_at} /> <Tag kind="audit" id={use.last_call} isSettled />
     </>
   );
 }

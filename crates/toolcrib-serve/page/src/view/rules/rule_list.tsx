@@ -2,7 +2,7 @@
 import { useMemo, useRef } from "preact/hooks";
 import { aboutOf, EFFECTS, placeOf, type Rule, TONES } from "./matches.ts";
 import { loggedIn } from "../../api.ts";
-import { count, oneLine, plain } from "../../format.ts";
+import { absolute, count, oneLine, plain, span } from "../../format.ts";
 import { useKeys } from "../../keys.ts";
 import { Badge, Key } from "../../part/marks.tsx";
 import { Empty } from "../../part/notes.tsx";
@@ -71,15 +71,15 @@ export function RuleList({ data, uses }: { data: Reply<"/api/rules">; uses: Uses
               <th>About</th>
               <th class="hide">Because</th>
               <th>From</th>
-              <th class="r" title={uses === undefined ? undefined : `counted since ${uses.since}`}>
-                Used, 24 h
+              <th class="r" title={uses === undefined ? undefined : `counted since ${absolute(uses.since)}`}>
+                Used{uses === undefined ? "" : `, ${span(Date.now() - new Date(uses.since).getTime())}`}
               </th>
               <th class="r hide">Last</th>
             </tr>
           </thead>
           <tbody ref={body}>
             {shown.map((rule) => (
-              <Row key={`${rule.file}:${rule.line}:${rule.id}`} rule={rule} use={uses?.rules[rule.id]} isChosen={query.get("rule") === rule.id} />
+              <Row key={`${rule.file}:${rule.line}:${rule.id}`} rule={rule} uses={uses} isChosen={query.get("rule") === rule.id} />
             ))}
           </tbody>
         </table>
@@ -89,7 +89,8 @@ export function RuleList({ data, uses }: { data: Reply<"/api/rules">; uses: Uses
   );
 }
 
-function Row({ rule, use, isChosen }: { rule: Rule; use: Uses["rules"][string] | undefined; isChosen: boolean }) {
+function Row({ rule, uses, isChosen }: { rule: Rule; uses: Uses | undefined; isChosen: boolean }) {
+  const use = uses?.rules[rule.id];
   const open = () => setQuery({ rule: rule.id });
   return (
     <tr class={isChosen ? "selected" : ""} onClick={open}>
@@ -110,7 +111,7 @@ function Row({ rule, use, isChosen }: { rule: Rule; use: Uses["rules"][string] |
       <td class="second nowrap" title={`${plain(rule.file)}, line ${rule.line}`}>
         {placeOf(rule)}
       </td>
-      <td class={`r ${use === undefined ? "zero" : ""}`}>{count(use?.count ?? 0)}</td>
+      <td class={`r ${use === undefined ? "zero" : ""}`}>{uses === undefined ? "–" : count(use?.count ?? 0)}</td>
       <td class="r hide nowrap">{use === undefined ? "" : <Ago time={use.last_at} suffix="" />}</td>
     </tr>
   );

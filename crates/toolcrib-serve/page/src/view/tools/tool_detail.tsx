@@ -63,7 +63,7 @@ export function ToolDetail({ name }: { name: string }) {
           )}
         </aside>
       </div>
-      <TitleBlock command={same?.command ?? `toolcrib stats ${name}`} request={same?.request ?? `GET ${path}`} />
+      <TitleBlock command={same?.command ?? `toolcrib stats resources ${name}`} request={same?.request ?? `GET ${path}`} />
     </section>
   );
 }

@@ -9,6 +9,7 @@ import { Meter } from "../../part/small_charts.tsx";
 import { Ago } from "../../part/texts.tsx";
 import type { Reply } from "../../reply.ts";
 import { addressOf } from "../../router.ts";
+import { word } from "../audit/filters.ts";
 
 const MOST_ROWS = 8;
 
@@ -231,7 +232,7 @@ export function Callers({ data }: { data: ToolSeries }) {
             {data.callers.slice(0, MOST_ROWS).map((caller) => (
               <tr key={`${caller.principal} ${caller.door}`}>
                 <td>
-                  <a href={addressOf("audit", "", { tool: data.tool, actor: caller.principal })}>{oneLine(caller.principal)}</a>
+                  <a href={addressOf("audit", "", { filter: `${word("tool", data.tool)} ${word("actor", caller.principal)}` })}>{oneLine(caller.principal)}</a>
                 </td>
                 <td>{caller.door === "mcp" || caller.door === "http" ? caller.door.toUpperCase() : plain(caller.door)}</td>
                 <td class="r" title={caller.percent === null ? undefined : `${figure(caller.percent)} % of all calls`}>

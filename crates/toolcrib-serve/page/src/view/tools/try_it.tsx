@@ -1,7 +1,7 @@
 // A call by hand, from a form that is made of the tool's schema. It goes down the same path as an agent's.
 import { useEffect, useState } from "preact/hooks";
 import type { SameCall } from "./tool_detail.tsx";
-import { ApiFailure, loggedIn, post } from "../../api.ts";
+import { ApiFailure, loggedIn, send } from "../../api.ts";
 import { duration, plain } from "../../format.ts";
 import { useKeys } from "../../keys.ts";
 import { Key, Tag } from "../../part/marks.tsx";
@@ -64,9 +64,10 @@ export function TryIt({ name, schema, onChange }: { name: string; schema: Schema
     setBusy(true);
     const began = performance.now();
     try {
-      const reply = await post<Record<string, unknown>>(executePath(name), isDry ? { args, dry_run: true } : { args });
+      const response = await send("POST", executePath(name), isDry ? { args, dry_run: true } : { args }, { accept: "application/json" });
+      const reply = (await response.json()) as Record<string, unknown>;
       const text = JSON.stringify(reply, null, 2);
-      setSaid(isDry ? { kind: "dry", text, decision: String(reply.decision ?? "") } : { kind: "reply", text, call: typeof reply.call === "string" ? reply.call : null, tookMs: performance.now() - began });
+      setSaid(isDry ? { kind: "dry", text, decision: String(reply.decision ?? "") } : { kind: "reply", text, call: response.headers.get("x-toolcrib-call"), tookMs: performance.now() - began });
     } catch (error) {
       if (error instanceof ApiFailure) setSaid({ kind: "failed", failure: error });
     } finally {

@@ -1,0 +1,19 @@
+//! How the calls of the agents of the scratch project end.
+
+/// The end of a call.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum CallEnd {
+    Done,
+    Failed,
+    Waits,
+}
+
+impl CallEnd {
+    pub(super) fn in_words(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Failed => "failed or was refused",
+            Self::Waits => "waits for you",
+        }
+    }
+}
