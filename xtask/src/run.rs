@@ -46,7 +46,7 @@ export const parameters = {
   properties: { text: { type: "string", description: "The text." } },
   required: ["text"],
 };
-export const examples = [{ args: { text: "one two three" }, result: { words: 3 } }];
+export const examples = [{ about: "three words", args: { text: "one two three" }, reply: { words: 3 } }];
 export async function execute({ text }) {
   return { words: text.split(/\s+/).filter(Boolean).length };
 }
@@ -210,7 +210,8 @@ struct DemoServer {
 impl DemoServer {
     fn start(scratch: &TempDir) -> Result<Self, Box<dyn Error>> {
         let mut command = toolcrib(scratch.path());
-        command.args(["serve", "--login-link", "-c", "log.level=warn"]);
+        // Another server may have the usual port.
+        command.args(["serve", "--address", "127.0.0.1:0", "--login-link", "-c", "log.level=warn"]);
         // The agent may propose a tool.
         command.args(["-c", "plugins.self_update=on"]);
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;

@@ -40,6 +40,7 @@ pub struct PluginDeclaration {
 
 /// A call of a plugin and its result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PluginExample {
     /// What the example shows.
     #[serde(default)]

@@ -72,7 +72,7 @@ pub use config_source::{
     ChangeWay, ChangedValue, ConfigChanged, ConfigError, ConfigErrorKind, EditedSettings,
     LiveConfig, SettingsReport, SettingsState, ShownSetting, ToolConfig, ToolConfigChange, Wanted,
 };
-pub use context::{Api, ApiPorts};
+pub use context::{Api, ApiPorts, session_of};
 pub use event_feed::EventFeed;
 pub use full_outcome::{
     CommandPlace, DifferenceLength, DifferenceLine, FileDifference, FullError, FullOutcome,

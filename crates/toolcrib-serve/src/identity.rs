@@ -13,7 +13,7 @@ use toolcrib_ledger::TokenHash;
 
 use crate::config::RequestRate;
 use crate::oauth::{AccessDenial, AccessGrant, ResourceServer, TokenFault};
-use crate::page_session::{PageDoor, PageSession, PresentedCookie};
+use crate::page_session::{PageDoor, PageSession};
 use crate::presented_token::{OtherRole, PresentedToken, TokenBook, TokenKind, TokenOwner};
 use crate::reply::ApiError;
 use crate::token_bucket::TokenBucket;
@@ -65,13 +65,9 @@ impl Identifier {
     pub(crate) async fn identify(&self, request: &Parts) -> Result<Identified, ApiError> {
         let headers = &request.headers;
         if !headers.contains_key(AUTHORIZATION) && takes_cookie(request.uri.path()) {
-            match self.page.cookie.presented(headers) {
-                PresentedCookie::Absent => {}
-                PresentedCookie::Once(id) => return self.identify_session(request, id),
-                PresentedCookie::Repeated => {
-                    let words = "the cookie of the page is there more than once; delete the cookies of this host, and log in again";
-                    return Err(self.unauthorized(words, None));
-                }
+            let presented = self.page.cookie.presented(headers);
+            if !presented.is_empty() {
+                return self.identify_session(request, &presented);
             }
         }
         let token = presented_token(headers).map_err(|words| self.unauthorized(words, None))?;
@@ -81,10 +77,13 @@ impl Identifier {
     }
 
     /// Returns who makes a request with the cookie of a session, if only a page of this server can have made it.
-    fn identify_session(&self, request: &Parts, id: &str) -> Result<Identified, ApiError> {
-        let session = self.page.sessions.find(id).ok_or_else(|| {
+    /// Of several cookies, the one counts that is of a session.
+    fn identify_session(&self, request: &Parts, ids: &[&str]) -> Result<Identified, ApiError> {
+        let mut found = ids.iter().filter_map(|id| self.page.sessions.find(id)).peekable();
+        let first = found.peek().cloned().ok_or_else(|| {
             self.unauthorized("the session of the page has ended; log in again", None)
         })?;
+        let session = found.find(|it| check_sender(request, it).is_ok()).unwrap_or(first);
         check_sender(request, &session)?;
         let TokenOwner { principal, other_role, token } = session.owner.clone();
         let caller = Caller { principal, door: Door::Http, client: Some(PAGE_CLIENT.to_owned()) };

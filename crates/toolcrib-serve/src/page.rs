@@ -3,5 +3,5 @@
 mod files;
 mod login;
 
-pub(crate) use files::answer;
+pub(crate) use files::{answer, has_file};
 pub(crate) use login::{LOGIN_PATH, begin_session, log_in, page_routes};

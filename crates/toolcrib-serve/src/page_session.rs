@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use toolcrib_core::{Clock, Principal};
 
-pub(crate) use cookie::{PresentedCookie, SessionCookie};
+pub(crate) use cookie::SessionCookie;
 
 use crate::presented_token::{PresentedToken, TokenBook, TokenKind, TokenOwner};
 use crate::session_life::SessionLife;

@@ -6,6 +6,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 
 use crate::config::{ListenAddress, Scheme};
+use crate::page;
 use crate::query;
 use crate::reply::ApiError;
 
@@ -68,7 +69,7 @@ impl RequestCheck {
         check_query(request.uri.query())?;
         let host = self.check_host(&request.headers)?;
         self.check_origin(&request.headers, &host)?;
-        check_fetch_site(&request.headers)?;
+        check_fetch_site(request)?;
         match body {
             BodyPresence::Present => check_content_type(&request.headers),
             BodyPresence::Absent => Ok(()),
@@ -123,9 +124,17 @@ fn without_port(name: &str) -> Option<String> {
     name.rsplit_once(':').map(|(name, _)| name.to_owned())
 }
 
-fn check_fetch_site(headers: &HeaderMap) -> Result<(), ApiError> {
+/// Refuses what a browser sends for another web page, except that a person follows a link to the page of this server. The
+/// files of the page are the same for everybody.
+fn check_fetch_site(request: &Parts) -> Result<(), ApiError> {
     let is_own = |value: &HeaderValue| value == "same-origin" || value == "none";
-    if headers.get_all("sec-fetch-site").iter().all(is_own) {
+    let headers = &request.headers;
+    let says = |name: &str, word: &str| headers.get(name).is_some_and(|value| value == word);
+    let is_link = request.method == Method::GET
+        && says("sec-fetch-mode", "navigate")
+        && says("sec-fetch-dest", "document")
+        && page::has_file(request.uri.path());
+    if is_link || headers.get_all("sec-fetch-site").iter().all(is_own) {
         Ok(())
     } else {
         let message =
@@ -160,20 +169,26 @@ fn is_json(value: &HeaderValue) -> bool {
     parts.next() == Some("application/json") && parts.all(is_utf8)
 }
 
+/// The paths below which a segment is the name that an agent gave its session, which can have separators.
+const SESSIONS: &str = "/api/sessions/";
+
 /// Whether a path means the same to everybody who reads it: no empty, `.` or `..` segment, no encoded separator or
 /// control character. Every other path leads nowhere.
 pub(crate) fn is_plain_path(path: &str) -> bool {
     match path.strip_prefix('/') {
         None => false,
         Some("") => true,
-        Some(rest) => rest.split('/').all(is_plain_segment),
+        Some(rest) => {
+            let has_names = path.starts_with(SESSIONS);
+            rest.split('/').all(|segment| is_plain_segment(segment, has_names))
+        }
     }
 }
 
-fn is_plain_segment(segment: &str) -> bool {
+fn is_plain_segment(segment: &str, is_name: bool) -> bool {
     let Some(bytes) = percent_decoded(segment) else { return false };
     let Ok(text) = String::from_utf8(bytes) else { return false };
-    let is_separator = |it: char| it == '/' || it == '\\' || it.is_control();
+    let is_separator = |it: char| (it == '/' || it == '\\') && !is_name || it.is_control();
     !matches!(text.as_str(), "" | "." | "..") && !text.contains(is_separator)
 }
 
@@ -230,6 +245,9 @@ mod tests {
         ] {
             assert!(!is_plain_path(path), "{path}");
         }
+        // Agents name their sessions as they like.
+        assert!(is_plain_path("/api/sessions/team%2Fa%5cb/changes"));
+        assert!(!is_plain_path("/api/sessions/%2e%2e/x") && !is_plain_path("/api/sessions/%00"));
     }
 
     #[test]

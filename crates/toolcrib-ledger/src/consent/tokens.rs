@@ -199,10 +199,11 @@ impl TokenFile {
     }
 
     /// Whether there is a token of this principal that was not revoked. If an authorization server vouches for the
-    /// principal, only an operator revokes it here. The user at the page has no token that could be revoked.
+    /// principal, only an operator revokes it here. The user of this machine and the user at the page have no token that
+    /// could be revoked.
     pub fn is_active(&self, principal: &Principal) -> io::Result<bool> {
         let name = &principal.name;
-        if Principal::is_page_name(name) {
+        if principal.role == Role::User || Principal::is_page_name(name) {
             return Ok(true);
         }
         self.with_known(|known| match &known.revoked {
@@ -401,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn the_user_at_the_page_needs_no_token_and_nobody_gets_the_name() {
+    fn users_need_no_token_and_nobody_gets_the_name_of_the_page() {
         let folder = tempfile::tempdir().unwrap();
         let state = StateFolder::open(&folder.path().join("state")).unwrap();
         let tokens = TokenFile::new(&state);
@@ -410,6 +411,10 @@ mod tests {
         assert!(
             !tokens.is_active(&Principal { name: "user-1000".to_owned(), ..user.clone() }).unwrap()
         );
+        // A call of an agent at a terminal, which a person approved on the page, runs in the server.
+        let local = Principal { name: "user 1000".to_owned(), role: Role::User };
+        assert!(tokens.is_active(&local).unwrap());
+        assert!(!tokens.is_active(&Principal { role: Role::Agent, ..local }).unwrap());
         let taken = tokens.add(&user.name, Role::Admin, Timestamp::UNIX_EPOCH).unwrap_err();
         assert_eq!(taken.kind, TokenErrorKind::BadName);
     }

@@ -86,6 +86,12 @@ impl RecordReader {
 
     /// Leaves out the segments that begin with this line or a later one.
     pub fn before(mut self, line: u64) -> Self {
+        self.segments.truncate(self.count_before(line));
+        self
+    }
+
+    /// Returns how many segments begin before a line.
+    pub(crate) fn count_before(&self, line: u64) -> usize {
         let (mut low, mut high) = (0, self.segments.len());
         while low < high {
             let middle = low.midpoint(high);
@@ -96,8 +102,7 @@ impl RecordReader {
                 high = middle;
             }
         }
-        self.segments.truncate(low);
-        self
+        low
     }
 
     /// Returns the number of the first line of a segment, of which no more than that line is read.

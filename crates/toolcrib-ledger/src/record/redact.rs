@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use regex::Regex;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use secret_forms::FORMS;
 use sign_finder::SIGN_FINDER;
@@ -73,24 +73,63 @@ impl Redactor {
         self.clean_start(text, text.len())
     }
 
-    /// Returns a JSON value without secrets. The value is redacted as one text, because the names of members tell
-    /// what is secret; if the result is not JSON any more, it is redacted string by string.
+    /// Returns a JSON value without secrets. Its members stay what they are: each string and number is redacted alone,
+    /// beside the name of its member, which tells what is secret. What is written in one member says nothing about
+    /// another.
     pub fn clean_json(&self, value: &Value) -> Value {
-        let text = value.to_string();
-        let clean = self.clean(&text);
-        serde_json::from_str(&clean).unwrap_or_else(|_| self.clean_strings(value))
+        self.clean_member(None, value)
     }
 
-    fn clean_strings(&self, value: &Value) -> Value {
+    fn clean_member(&self, name: Option<&str>, value: &Value) -> Value {
         match value {
-            Value::String(text) => Value::from(self.clean(text)),
-            Value::Array(all) => all.iter().map(|it| self.clean_strings(it)).collect(),
+            Value::Array(all) => self
+                .clean_words(all)
+                .unwrap_or_else(|| all.iter().map(|it| self.clean_member(name, it)).collect()),
             Value::Object(all) => {
-                let clean = |(name, it): (&String, &Value)| (name.clone(), self.clean_strings(it));
+                let clean = |(name, it): (&String, &Value)| {
+                    (self.clean(name).into_owned(), self.clean_member(Some(name), it))
+                };
                 Value::Object(all.iter().map(clean).collect())
             }
+            Value::String(_) | Value::Number(_) => self.clean_leaf(name, value),
             other => other.clone(),
         }
+    }
+
+    /// Redacts a string or a number as JSON beside its name. If that is not one string any more, it is redacted alone.
+    fn clean_leaf(&self, name: Option<&str>, value: &Value) -> Value {
+        let member =
+            name.map_or_else(|| value.to_string(), |name| json!({name: value}).to_string());
+        let clean = self.clean(&member);
+        if clean == member {
+            return value.clone();
+        }
+        let leaf = match serde_json::from_str(&clean) {
+            Ok(Value::Object(mut all)) if all.len() == 1 => {
+                name.and_then(|name| all.remove(name)).unwrap_or_default()
+            }
+            Ok(leaf) => leaf,
+            Err(_) => Value::Null,
+        };
+        match (leaf, value) {
+            (leaf @ (Value::String(_) | Value::Number(_)), _) => leaf,
+            (_, Value::String(text)) => Value::from(self.clean(text)),
+            _ => Value::from(REDACTED),
+        }
+    }
+
+    /// Redacts a list of strings as one text, such as the words of a command, in which one word tells of the next.
+    /// Returns `None` if it is no such list, or if its strings would not be the same number afterwards.
+    fn clean_words(&self, all: &[Value]) -> Option<Value> {
+        if all.len() < 2 || !all.iter().all(Value::is_string) {
+            return None;
+        }
+        let text = serde_json::to_string(all).ok()?;
+        let clean: Value = serde_json::from_str(&self.clean(&text)).ok()?;
+        let is_list = clean
+            .as_array()
+            .is_some_and(|clean| clean.len() == all.len() && clean.iter().all(Value::is_string));
+        is_list.then_some(clean)
     }
 
     /// Returns where secret values are in a text.
@@ -205,6 +244,30 @@ mod tests {
         }
         let word = format!("{{\"stdout\":\"strin{token}\"}}");
         assert_eq!(redactor.clean(&word), word, "the control: it is within a word");
+    }
+
+    #[test]
+    fn one_member_takes_nothing_of_another() {
+        let redactor = Redactor::default();
+        let value = json!({
+            "args": {"path": "<password>aaaa", "content": "hello"},
+            "client": "x</y",
+            "cookie": "a=bcde; rest",
+            "list": ["cookie: a=bcdefgh", "next"],
+            "password": 123_456_789,
+        });
+        let clean = redactor.clean_json(&value);
+        let same = |path: &str| assert_eq!(clean.pointer(path), value.pointer(path), "{clean}");
+        same("/args/path");
+        same("/args/content");
+        same("/client");
+        same("/list/1");
+        // The controls: within a member, secrets are found, and by its name.
+        assert_eq!(clean["password"], "[REDACTED]");
+        let inside = json!({"text": "<password>aaaa</password>"});
+        assert_eq!(redactor.clean_json(&inside)["text"], "<password>[REDACTED]</password>");
+        let words = json!(["curl", "-H", "Authorization: Bearer abc123def456ghi"]);
+        assert!(!redactor.clean_json(&words).to_string().contains("abc123def456ghi"));
     }
 
     #[test]

@@ -16,16 +16,8 @@ pub fn entries_around(
 ) -> io::Result<()> {
     let record = RecordReader::open(state)?;
     let segments = record.segments();
-    // Backwards to the segment that has the line: whoever was away was away for a short time.
-    let mut start = segments.len();
-    while start > 0 {
-        start -= 1;
-        let Some(loaded) = record.load_if_readable(segments[start])? else { continue };
-        let first = loaded.lines().find_map(RecordEntry::parse).map(|entry| entry.seq);
-        if first.is_some_and(|first| first <= after.saturating_add(1)) {
-            break;
-        }
-    }
+    // The last one that begins with the next line or before it.
+    let start = record.count_before(after.saturating_add(2)).saturating_sub(1);
     for segment in &segments[start..] {
         let Some(loaded) = record.load_if_readable(*segment)? else { continue };
         let entries = loaded.lines().filter_map(|line| Some((RecordEntry::parse(line)?, line)));

@@ -240,6 +240,10 @@ async fn show(
     let bound_to = BoundPaths::of(&pending);
     let approval = shown(&api, pending, status);
     let one = OneApproval { ok: true, approval, changed, edits, plan, bound_to, own, elsewhere };
+    // Whoever decides sees every byte of what would run, as at a terminal: what looks like a secret could be a command.
+    if status == ApprovalStatus::Pending {
+        return JsonReply::ok(&one);
+    }
     JsonReply::redacted(&api.redactor, &one)
 }
 

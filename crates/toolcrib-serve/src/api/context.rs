@@ -59,6 +59,6 @@ pub struct ApiPorts {
 }
 
 /// Returns the session of a principal's calls. Limits count by session, so that nothing a caller sends escapes them.
-pub(super) fn session_of(principal: &Principal) -> SessionId {
+pub fn session_of(principal: &Principal) -> SessionId {
     SessionId(format!("http-{}", principal.name))
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
-use tokio::sync::{broadcast, watch};
+use tokio::sync::{Semaphore, broadcast, watch};
 use toolcrib_core::command::End;
 use toolcrib_core::{Principal, ToolName};
 use toolcrib_ledger::{
@@ -26,6 +26,13 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 /// How many events a reader can be behind. One that is further behind reads them from the record.
 const MOST_BEHIND: usize = 1024;
 
+/// How many readers read the record again at once.
+const MOST_REPLAYS: usize = 2;
+
+/// How many events one step of reading it again finds at most, and how many lines it reads.
+const MOST_EVENTS_OF_STEP: usize = 1024;
+const MOST_LINES_OF_STEP: usize = 20_000;
+
 /// How many callers are remembered. Then all are forgotten, and the ends of older calls are told without a principal, so
 /// agents miss them.
 const MOST_KNOWN_CALLERS: usize = 50_000;
@@ -39,6 +46,8 @@ pub struct EventFeed {
     events: broadcast::Sender<Arc<RecordedEvent>>,
     is_followed: AtomicBool,
     stopped: watch::Sender<bool>,
+    /// The turns of readers that read the record again.
+    replays: Semaphore,
 }
 
 /// An event, as it is told to readers.
@@ -129,6 +138,7 @@ impl EventFeed {
             events: broadcast::Sender::new(MOST_BEHIND),
             is_followed: AtomicBool::new(false),
             stopped: watch::Sender::new(false),
+            replays: Semaphore::new(MOST_REPLAYS),
         })
     }
 
@@ -201,20 +211,53 @@ impl EventFeed {
         }
     }
 
-    /// Gives `visit` each event after a line of the record, until it breaks.
-    pub(super) fn replay(
-        &self,
-        after: u64,
-        mut visit: impl FnMut(RecordedEvent) -> ControlFlow<()>,
-    ) -> io::Result<()> {
-        let mut callers = KnownCallers::default();
-        entries_around(&self.state, after, |entry, line| {
-            if entry.seq > after {
-                return visit(callers.event(entry, line));
-            }
-            callers.learn(entry);
-            ControlFlow::Continue(())
-        })
+    /// Reads on in the record: some more of the events that `wants` takes. Few readers do so at once, and each waits for its
+    /// turn at every step, because the lines of an hour are in memory meanwhile. What a slow reader waits with is small.
+    pub(super) async fn replay(
+        self: &Arc<Self>,
+        mut replay: Replay,
+        wants: impl Fn(&RecordedEvent) -> bool + Send + 'static,
+    ) -> io::Result<(Replay, Vec<RecordedEvent>)> {
+        let _turn = self.replays.acquire().await.map_err(io::Error::other)?;
+        let feed = Arc::clone(self);
+        let step = tokio::task::spawn_blocking(move || {
+            let mut events = Vec::new();
+            let mut lines = 0;
+            replay.is_whole = true;
+            entries_around(&feed.state, replay.last_seq, |entry, line| {
+                if entry.seq <= replay.last_seq {
+                    replay.callers.learn(entry);
+                    return ControlFlow::Continue(());
+                }
+                if events.len() >= MOST_EVENTS_OF_STEP || lines >= MOST_LINES_OF_STEP {
+                    replay.is_whole = false;
+                    return ControlFlow::Break(());
+                }
+                lines += 1;
+                replay.last_seq = entry.seq;
+                let event = replay.callers.event(entry, line);
+                events.extend(wants(&event).then_some(event));
+                ControlFlow::Continue(())
+            })?;
+            Ok((replay, events))
+        });
+        step.await.map_err(io::Error::other)?
+    }
+}
+
+/// How far somebody has read on in the record.
+pub(super) struct Replay {
+    /// The number of the last line that was read.
+    pub(super) last_seq: u64,
+    /// Whether that was the last line there is.
+    pub(super) is_whole: bool,
+    callers: KnownCallers,
+}
+
+impl Replay {
+    /// Begins after a line.
+    pub(super) fn after(last_seq: u64) -> Self {
+        Self { last_seq, is_whole: false, callers: KnownCallers::default() }
     }
 }
 

@@ -1,7 +1,6 @@
 //! `GET /api/events`: what happens, as server-sent events. A reader that was away goes on where it was, by the number
 //! of the last line that it saw. A slow reader waits for itself alone.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,7 +21,7 @@ use super::access::{AccessRight, CallVisibility};
 use super::approvals::waiting_count;
 use super::blocking::blocking;
 use super::context::Api;
-use super::event_feed::RecordedEvent;
+use super::event_feed::{RecordedEvent, Replay};
 use super::fields::QueryFields;
 use super::operation::Operation;
 use super::stream_body::stream_body;
@@ -124,7 +123,7 @@ async fn events(
     if query.form == Some(EventForm::Line) {
         AccessRight::Inspect.check(&caller)?;
     }
-    let reader = Reader { query, visibility: CallVisibility::of(&caller) };
+    let reader = Arc::new(Reader { query, visibility: CallVisibility::of(&caller) });
     let feed = Arc::clone(&api.events);
     let subscribed = blocking(move || feed.subscribe()).await?;
     let (live, last) = subscribed.map_err(|err| {
@@ -168,7 +167,7 @@ enum Start {
 /// Tells a reader what happened since its start, and then what happens. Returns when the reader is gone.
 async fn tell(
     api: &Arc<Api>,
-    reader: &Reader,
+    reader: &Arc<Reader>,
     from: Start,
     mut live: broadcast::Receiver<Arc<RecordedEvent>>,
     sender: mpsc::Sender<Bytes>,
@@ -206,29 +205,23 @@ async fn tell(
 /// Tells a reader what the record has after a line. Returns the number of the last line.
 async fn replay(
     api: &Arc<Api>,
-    reader: &Reader,
+    reader: &Arc<Reader>,
     after: u64,
     sender: &mpsc::Sender<Bytes>,
 ) -> Option<u64> {
-    let (feed, recorder) = (Arc::clone(&api.events), Arc::clone(&api.runtime.current().recorder));
-    let (events, mut read) = mpsc::channel(64);
-    let reading = tokio::task::spawn_blocking(move || {
-        recorder.flush();
-        feed.replay(after, |event| match events.blocking_send(event) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(_) => ControlFlow::Break(()),
-        })
-    });
-    let mut last_seq = after;
-    while let Some(event) = read.recv().await {
-        last_seq = event.seq;
-        if reader.wants(&event) {
-            sender.send(reader.frame_of(&event)).await.ok()?;
+    let recorder = Arc::clone(&api.runtime.current().recorder);
+    blocking(move || recorder.flush()).await.ok()?;
+    let mut replay = Replay::after(after);
+    while !replay.is_whole {
+        let wanted = Arc::clone(reader);
+        // A record that cannot be read ends the stream: the reader comes again with the last line that it saw.
+        let step = api.events.replay(replay, move |event| wanted.wants(event)).await.ok()?;
+        for event in &step.1 {
+            sender.send(reader.frame_of(event)).await.ok()?;
         }
+        replay = step.0;
     }
-    // A record that cannot be read ends the stream: the reader comes again with the last line that it saw.
-    reading.await.ok()?.ok()?;
-    Some(last_seq)
+    Some(replay.last_seq)
 }
 
 /// Tells a reader how the server does. An agent is told only that the connection lives.

@@ -113,6 +113,11 @@ pub(crate) fn answer(request: &Parts) -> Option<(&'static str, Response)> {
     Some((route, file.reply(&request.headers)))
 }
 
+/// Whether there is a file of the page at a path.
+pub(crate) fn has_file(path: &str) -> bool {
+    find(path).is_some()
+}
+
 fn find(path: &str) -> Option<(&'static str, &'static PageFile)> {
     match path {
         "/" => Some(("/", &*INDEX)),

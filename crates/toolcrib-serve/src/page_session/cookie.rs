@@ -11,15 +11,8 @@ pub(crate) struct SessionCookie {
     scheme: Scheme,
 }
 
-/// What a request has of our cookie.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum PresentedCookie<'h> {
-    Absent,
-    /// The value.
-    Once(&'h str),
-    /// Somebody else has set one too, and nobody knows which is ours.
-    Repeated,
-}
+/// How many cookies of our name are looked at. Another program at this host can set some, too.
+const MOST_PRESENTED: usize = 8;
 
 impl SessionCookie {
     /// Makes the cookie of a server at `address`, which has its real port.
@@ -36,8 +29,9 @@ impl SessionCookie {
         Self { name: format!("{prefix}toolcrib_page{port}"), scheme }
     }
 
-    /// Finds the cookie in the headers of a request.
-    pub(crate) fn presented<'h>(&self, headers: &'h HeaderMap) -> PresentedCookie<'h> {
+    /// Finds the values that a request has of the cookie. There can be more than ours: browsers do not tell the ports of a
+    /// host apart, so every program at this host can set one.
+    pub(crate) fn presented<'h>(&self, headers: &'h HeaderMap) -> Vec<&'h str> {
         let pairs =
             headers.get_all(COOKIE).iter().flat_map(|it| it.as_bytes().split(|it| *it == b';'));
         // Other programs at this host may have cookies that are no text.
@@ -45,12 +39,7 @@ impl SessionCookie {
             let (name, value) = std::str::from_utf8(pair).ok()?.split_once('=')?;
             (name.trim() == self.name).then(|| value.trim())
         });
-        let mut values = values.peekable();
-        match (values.next(), values.peek()) {
-            (None, _) => PresentedCookie::Absent,
-            (Some(value), None) => PresentedCookie::Once(value),
-            (Some(_), Some(_)) => PresentedCookie::Repeated,
-        }
+        values.take(MOST_PRESENTED).collect()
     }
 
     /// Returns the header that gives a browser the id of its session.
@@ -81,24 +70,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_cookie_is_found_among_others_and_only_once() {
+    fn the_cookie_is_found_among_others() {
         let address = ListenAddress::Tcp("127.0.0.1:7766".parse().unwrap());
         let cookie = SessionCookie::new(&address, Scheme::Http);
-        let check = |lines: &[&'static [u8]], expect: PresentedCookie<'_>| {
+        let check = |lines: &[&'static [u8]], expect: &[&str]| {
             let mut headers = HeaderMap::new();
             for line in lines {
                 headers.append(COOKIE, HeaderValue::from_bytes(line).unwrap());
             }
             assert_eq!(cookie.presented(&headers), expect, "{lines:?}");
         };
-        check(&[], PresentedCookie::Absent);
-        check(&[b"toolcrib_page_7766=abc"], PresentedCookie::Once("abc"));
-        check(&[b"a=b; toolcrib_page_7766=abc ;c=d"], PresentedCookie::Once("abc"));
-        check(&[b"a=\xff\xfe; toolcrib_page_7766=abc"], PresentedCookie::Once("abc"));
-        check(&[b"toolcrib_page_7766="], PresentedCookie::Once(""));
-        check(&[b"toolcrib_page_7767=abc; toolcrib_page=abc"], PresentedCookie::Absent);
-        check(&[b"Toolcrib_page_7766=abc; x=toolcrib_page_7766"], PresentedCookie::Absent);
-        check(&[b"toolcrib_page_7766=a; toolcrib_page_7766=b"], PresentedCookie::Repeated);
-        check(&[b"toolcrib_page_7766=a", b"toolcrib_page_7766=a"], PresentedCookie::Repeated);
+        check(&[], &[]);
+        check(&[b"toolcrib_page_7766=abc"], &["abc"]);
+        check(&[b"a=b; toolcrib_page_7766=abc ;c=d"], &["abc"]);
+        check(&[b"a=\xff\xfe; toolcrib_page_7766=abc"], &["abc"]);
+        check(&[b"toolcrib_page_7766="], &[""]);
+        check(&[b"toolcrib_page_7767=abc; toolcrib_page=abc"], &[]);
+        check(&[b"Toolcrib_page_7766=abc; x=toolcrib_page_7766"], &[]);
+        check(&[b"toolcrib_page_7766=a; toolcrib_page_7766=b"], &["a", "b"]);
+        check(&[b"toolcrib_page_7766=a", b"toolcrib_page_7766=c"], &["a", "c"]);
     }
 }

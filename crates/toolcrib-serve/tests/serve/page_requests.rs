@@ -115,6 +115,50 @@ fn a_page_of_another_site_cannot_use_the_cookie() {
 }
 
 #[test]
+fn a_link_of_another_site_opens_the_page_and_nothing_else() {
+    let rig = Rig::new();
+    let browser = Browser::new(&rig, APPROVER);
+    let link =
+        "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\n";
+    let ask = |line: &str, headers: &str| rig.ask(rig.request(line, headers, ""));
+    for path in ["/", "/audit/01M7", "/login"] {
+        assert_eq!(ask(&format!("GET {path}"), link).status, 200, "{path}");
+    }
+    let frame = link.replace("document", "iframe");
+    ask("GET /audit", &frame).is_error(403, "cross_site");
+    ask("GET /audit", "Sec-Fetch-Site: cross-site\r\n").is_error(403, "cross_site");
+    ask("POST /audit", link).is_error(403, "cross_site");
+    let headers = format!("{}{link}", browser.headers());
+    for path in ["/api/echo", "/page/session", "/metrics", "/mcp"] {
+        ask(&format!("GET {path}"), &headers).is_error(403, "cross_site");
+    }
+}
+
+#[test]
+fn a_cookie_that_another_program_at_the_host_sets_shuts_nobody_out() {
+    let rig = Rig::new();
+    let (browser, other) = (Browser::new(&rig, APPROVER), Browser::new(&rig, AGENT));
+    let cookie = browser.cookie_header();
+    let pair = cookie.trim_start_matches("Cookie: ").trim_end();
+    let (name, _) = pair.split_once('=').unwrap();
+    let strange = other.cookie_header().replace("Cookie: ", "").trim_end().to_owned();
+    let ask = |cookies: &str| {
+        let headers = format!("Cookie: {cookies}\r\nX-Toolcrib-Csrf: {}\r\n", browser.csrf);
+        rig.ask(rig.request("GET /page/session", &headers, ""))
+    };
+    for cookies in [
+        format!("{name}=x; {pair}"),
+        format!("{pair}; {name}=x"),
+        // Not even the session of somebody else.
+        format!("{strange}; {pair}"),
+    ] {
+        assert_eq!(ask(&cookies).is_ok()["name"], "boss", "{cookies}");
+    }
+    ask(&format!("{name}=x; {name}=y")).is_error(401, "unauthorized");
+    ask(&strange).is_error(403, "csrf");
+}
+
+#[test]
 fn a_request_with_a_token_is_that_of_its_owner_whatever_cookie_it_has() {
     let rig = Rig::new();
     let browser = Browser::new(&rig, APPROVER);

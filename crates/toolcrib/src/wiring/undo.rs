@@ -5,12 +5,16 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use toolcrib_core::change::Restore;
-use toolcrib_core::{CallId, Caller, Cancel, ErrorKind, Limits, Recorder, ToolError, ToolName};
+use toolcrib_core::{
+    CallId, Caller, Cancel, Door, ErrorKind, Limits, Recorder, ToolError, ToolName,
+};
 use toolcrib_host::{Root, RootError, root_path};
 use toolcrib_ledger::{CallFilter, CallHistory, find_calls};
 use toolcrib_runtime::undo::{
     PreviewedUndo, RestoreAreas, Restored, Undo, UndoPreviews, UndoScope,
 };
+
+use toolcrib_serve::session_of;
 
 use super::crib::session;
 use super::state_access::StateAccess;
@@ -38,6 +42,11 @@ impl StateAccess {
     ) -> Result<Vec<Restored>, ToolError> {
         // Somebody may hold a lock for ever.
         let deadline = UndoDeadline::start(Duration::from_millis(Limits::DEFAULT.deadline_ms));
+        // What somebody undoes through a server is the work of one session, like their calls there.
+        let session = match caller.door {
+            Door::Http => session_of(&caller.principal),
+            _ => session(),
+        };
         let undo = Undo {
             log: &*self.journal,
             areas: &UndoAreas { access: self, cancel: deadline.cancel.clone() },
@@ -45,7 +54,7 @@ impl StateAccess {
             clock: &*self.clock,
             caller,
         };
-        undo.run(id, session(), wanted, scope)
+        undo.run(id, session, wanted, scope)
     }
 
     /// Returns what it would do to undo these calls, one after the other.

@@ -247,7 +247,7 @@ pub(super) const FORMS: &[Form] = &[
     // The text of an XML element.
     Form {
         signs: &["password>", "passwd>", "secret>", "token>", "apikey>"],
-        pattern: r"(?i)<[A-Za-z:]*(?:password|passwd|secret|token|apikey)>\s*([^<\s]{4,})\s*</",
+        pattern: r"(?i)<[A-Za-z:]*(?:password|passwd|secret|token|apikey)>\s*([^<\s\x22\\]{4,})\s*</",
         check: is_written_out,
     },
     // A secret in quotes, with any characters.

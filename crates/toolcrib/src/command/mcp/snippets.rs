@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use toolcrib_core::escape;
 use toolcrib_serve::ClientSnippet;
 
 use super::clients::{CLIENTS, McpClient};
@@ -42,7 +43,23 @@ fn snippet(
         file: file.display().to_string(),
         text,
         afterwards: client.afterwards.to_owned(),
-        warning: start.warning,
+        warning: warning(start.warning),
+    })
+}
+
+/// Returns what a person should know besides. A client that has another state folder than the server has another record,
+/// and its questions do not come to the page.
+fn warning(of_start: Option<String>) -> Option<String> {
+    let Some(state) = std::env::var_os("TOOLCRIB_STATE").filter(|state| !state.is_empty()) else {
+        return of_start;
+    };
+    let of_state = format!(
+        "This server runs with `TOOLCRIB_STATE={}`; give the client the same variable, or its questions do not come here",
+        escape::line(&state.to_string_lossy())
+    );
+    Some(match of_start {
+        Some(of_start) => format!("{of_start}. {of_state}"),
+        None => of_state,
     })
 }
 
