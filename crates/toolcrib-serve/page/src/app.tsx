@@ -45,7 +45,7 @@ const VIEWS: View[] = [
 const ON_PHONE = ["", "approvals", "tools", "audit"];
 
 /** How many questions and proposals wait, for the drawers. */
-export const waiting = signal({ approvals: 0, proposals: 0 });
+const waiting = signal({ approvals: 0, proposals: 0 });
 
 export function App() {
   if (loggedIn.value === undefined) return <p class="pad loading">Loading …</p>;

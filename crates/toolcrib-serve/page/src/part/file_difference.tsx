@@ -12,7 +12,7 @@ type Lines = Extract<FileDifference, { lines: unknown }>["lines"];
 export type ShownRow = Row | "gap";
 
 /** Gives each line both its numbers: the server tells that of the newer text, or of the older one if it is gone there. */
-export function rowsOfLines({ lines }: Lines): ShownRow[] {
+function rowsOfLines({ lines }: Lines): ShownRow[] {
   let shift = 0;
   const shown = lines.map((line): ShownRow => {
     const { kind, number, text } = line;
@@ -105,7 +105,7 @@ function Stacked({ rows }: { rows: ShownRow[] }) {
 }
 
 /** Pairs the removed lines of a change with the added ones. */
-export function pairsOf(rows: ShownRow[]): ([Row | null, Row | null] | "gap")[] {
+function pairsOf(rows: ShownRow[]): ([Row | null, Row | null] | "gap")[] {
   const pairs: ([Row | null, Row | null] | "gap")[] = [];
   let removed: Row[] = [];
   let added: Row[] = [];
@@ -159,7 +159,7 @@ function Half({ row, number }: { row: Row | null; number: number | null }) {
 }
 
 /** Whether the window is wide enough for two columns of code. */
-export const WIDE = "(min-width: 1441px)";
+const WIDE = "(min-width: 1441px)";
 
 export function useBeside(): [boolean, () => void] {
   const [isBeside, setBeside] = useState(false);

@@ -5,7 +5,7 @@ import { DifferenceRows, type ShownRow } from "./file_difference.tsx";
 
 const HUNK = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@/;
 
-export function rowsOfUnified(text: string): ShownRow[] {
+function rowsOfUnified(text: string): ShownRow[] {
   const rows: ShownRow[] = [];
   let [before, after] = [0, 0];
   for (const line of text.split("\n")) {

@@ -9,7 +9,7 @@ import { aboutOf, decidedBy, resultOf, stationsOf, type Call } from "./call.ts";
 import { PAGE, type Tail } from "./calls.ts";
 import { Sentence } from "../../part/texts.tsx";
 
-export interface TailProps {
+interface TailProps {
   tail: Tail;
   selected: string;
   query: Record<string, string>;

@@ -195,7 +195,7 @@ function Figure({ value, isBad = false, hide = false }: { value: number | null; 
   return <td class={`r ${tone} ${hide ? "hide" : ""}`}>{value === null ? "–" : figure(value)}</td>;
 }
 
-export function HealthBadge({ row }: { row: ToolRow }) {
+function HealthBadge({ row }: { row: ToolRow }) {
   const { state, regression, because } = row.health;
   if (state === "ok") return <>ok</>;
   if (state === "disabled") return <Badge tone="off" mark="off">off</Badge>;
