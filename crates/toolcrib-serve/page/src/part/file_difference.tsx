@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import { count, plain } from "../format.ts";
 import type { Reply } from "../reply.ts";
 import { DiffRow, markWords, type Row, SIGN, Words } from "./difference.tsx";
+import { DifferenceFrame } from "./difference_frame.tsx";
 import { Key } from "./marks.tsx";
 
 export type FileDifference = NonNullable<Reply<"/api/approvals/{id}">["edits"][number]["difference"]>;
@@ -52,16 +53,7 @@ export function FileDifferenceTable({ file, about, difference, isBeside = false,
   const lines = difference !== null && "lines" in difference ? difference.lines : null;
   const note = difference !== null && "note" in difference ? difference.note : "no text that differs";
   return (
-    <div class="diff" role="region" aria-label={`difference of ${plain(file)}`} tabIndex={0}>
-      <div class="diff-head">
-        <b class="mono">{plain(file)}</b>
-        {lines !== null && (
-          <span class="nowrap">
-            <span class="green">+{count(lines.added)}</span> <span class="red">−{count(lines.removed)}</span>
-          </span>
-        )}
-        {about !== undefined && <span class="second">{plain(about)}</span>}
-      </div>
+    <DifferenceFrame file={file} about={about} counts={lines}>
       {lines === null ? (
         <p class="pad second">{plain(note)}</p>
       ) : (
@@ -79,7 +71,7 @@ export function FileDifferenceTable({ file, about, difference, isBeside = false,
           )}
         </p>
       )}
-    </div>
+    </DifferenceFrame>
   );
 }
 
