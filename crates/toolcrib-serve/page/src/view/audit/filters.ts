@@ -1,6 +1,6 @@
 // Which calls the tail shows. All of it is in the address: `filter` is what a person typed, `show` is a choice of theirs.
 // The server searches by it, and the page tests new calls by the same rules.
-import type { Call } from "./call.ts";
+import type { Call } from "../../part/call.ts";
 
 /** What the server can search by, as its parameters are called. */
 export type Search = Partial<Record<"tool" | "actor" | "session" | "door" | "outcome" | "decision" | "changed" | "since" | "until" | "call" | "text", string>>;

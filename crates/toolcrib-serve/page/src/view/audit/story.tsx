@@ -2,11 +2,11 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { Output } from "./output.tsx";
-import { endWords, commandIn } from "./call.ts";
 import { word } from "./filters.ts";
 import { timelineOf, waitedWords, type CallStory, type StoryReply, type Timeline } from "./timeline.ts";
 import { useData } from "../../data.ts";
 import { absolute, bytes, count, duration, oneLine, plain, preciseClock, shortHash } from "../../format.ts";
+import { commandIn, endWords } from "../../part/call.ts";
 import { FileDifferenceTable } from "../../part/file_difference.tsx";
 import { Badge, Key, Tag } from "../../part/marks.tsx";
 import { Shown } from "../../part/notes.tsx";

@@ -2,9 +2,9 @@
 // cursor stands in the head; arrow keys move it, Enter opens the call.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { clock, duration, oneLine } from "../../format.ts";
+import { aboutOf } from "../../part/call.ts";
 import { Mark } from "../../part/marks.tsx";
 import { addressOf, go } from "../../router.ts";
-import { aboutOf } from "../audit/call.ts";
 import type { OneSession } from "../sessions.tsx";
 
 type SessionCall = OneSession["calls"][number];
