@@ -11,6 +11,7 @@ import { useData } from "../data.ts";
 import { useKeys } from "../keys.ts";
 import { listen, pausedAt } from "../live.ts";
 import { Key } from "../part/marks.tsx";
+import { useMoves } from "../part/moves.ts";
 import { Note } from "../part/notes.tsx";
 import { TitleBlock } from "../part/title_block.tsx";
 import type { Reply } from "../reply.ts";
@@ -141,13 +142,8 @@ function TailPane({ parsed, selected, kept, close }: { parsed: Parsed; selected:
     wasPaused.current = isPaused;
   });
 
-  const move = (by: number) => () => {
-    const links = [...(body.current?.querySelectorAll<HTMLElement>("td.tool a") ?? [])];
-    const at = links.indexOf(document.activeElement as HTMLElement);
-    const current = at >= 0 ? at : links.findIndex((link) => link.getAttribute("aria-current") === "true");
-    links[current < 0 ? 0 : Math.max(0, Math.min(links.length - 1, current + by))]?.focus();
-  };
-  useKeys({ j: move(1), k: move(-1), ...(selected === "" ? {} : { Escape: close }) });
+  useMoves(body, "td.tool a", { fromCurrent: true });
+  useKeys(selected === "" ? {} : { Escape: close });
 
   const showNew = () => {
     pane.current?.scrollTo({ top: 0 });

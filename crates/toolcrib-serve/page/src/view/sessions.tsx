@@ -1,5 +1,5 @@
 // The work of each agent: the sessions left, one of them in the middle, its plan and its limits right.
-import { useMemo } from "preact/hooks";
+import { useMemo, useRef } from "preact/hooks";
 import { Changes } from "./sessions/changes.tsx";
 import { Lanes } from "./sessions/lanes.tsx";
 import { SessionCalls } from "./sessions/session_calls.tsx";
@@ -8,6 +8,7 @@ import { useData } from "../data.ts";
 import { absolute, count, oneLine, plain, span } from "../format.ts";
 import { useKeys } from "../keys.ts";
 import { Badge, Tag } from "../part/marks.tsx";
+import { useMoves } from "../part/moves.ts";
 import { Empty, Shown } from "../part/notes.tsx";
 import { Ago } from "../part/texts.tsx";
 import { TitleBlock } from "../part/title_block.tsx";
@@ -33,16 +34,13 @@ export function Sessions() {
   const since = query.get("since") ?? chosen?.first ?? null;
   const search = new URLSearchParams({ ...(whose === null ? {} : { principal: whose }), ...(since === null ? {} : { since }) }).toString();
   const path = `/api/sessions/${encodeURIComponent(name)}`;
-  const move = (by: number) => () => {
-    const links = [...document.querySelectorAll<HTMLElement>(".session-list a.item")];
-    const at = links.indexOf(document.activeElement as HTMLElement);
-    links[at < 0 ? 0 : Math.max(0, Math.min(links.length - 1, at + by))]?.focus();
-  };
-  useKeys({ j: move(1), k: move(-1), ...(session === "" ? {} : { Escape: () => go("/sessions") }) });
+  const items = useRef<HTMLElement>(null);
+  useMoves(items, "a.item");
+  useKeys(session === "" ? {} : { Escape: () => go("/sessions") });
   return (
     <section class="view">
       <div class={session === "" ? "panes sessions" : "panes sessions has-one"}>
-        <nav class="pane list session-list" aria-label="Sessions">
+        <nav ref={items} class="pane list session-list" aria-label="Sessions">
           <Shown loaded={list} what="The sessions">{(data) => <List data={data} current={chosen} />}</Shown>
         </nav>
         {name === "" ? (

@@ -3,8 +3,8 @@
 import { useMemo, useRef, useState } from "preact/hooks";
 import { KINDS, MEASURES, type ToolRow } from "./figures.ts";
 import { count, figure, oneLine, plain } from "../../format.ts";
-import { useKeys } from "../../keys.ts";
 import { Badge, Key, Mark, type MarkName } from "../../part/marks.tsx";
+import { useMoves } from "../../part/moves.ts";
 import { Empty } from "../../part/notes.tsx";
 import { CallBars, Tier } from "../../part/small_charts.tsx";
 import { Ago } from "../../part/texts.tsx";
@@ -69,12 +69,7 @@ export function ToolTable({ rows, window, waiting }: { rows: ToolRow[]; window: 
   }, [rows, filter, shown, sort, isHeld, waiting]);
 
   const body = useRef<HTMLTableSectionElement>(null);
-  const move = (by: number) => () => {
-    const links = [...(body.current?.querySelectorAll<HTMLAnchorElement>("a.name") ?? [])];
-    const at = links.indexOf(document.activeElement as HTMLAnchorElement);
-    links[Math.max(0, Math.min(links.length - 1, at + by))]?.focus();
-  };
-  useKeys({ j: move(1), k: move(-1) });
+  useMoves(body, "a.name");
 
   const orderBy = (id: string) => () => setQuery({ sort: sort === id ? `-${id}` : id === "calls" ? "" : id });
   return (

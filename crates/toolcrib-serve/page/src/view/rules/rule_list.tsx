@@ -3,8 +3,8 @@ import { useMemo, useRef } from "preact/hooks";
 import { aboutOf, EFFECTS, placeOf, type Rule, TONES } from "./matches.ts";
 import { loggedIn } from "../../api.ts";
 import { count, oneLine, plain } from "../../format.ts";
-import { useKeys } from "../../keys.ts";
 import { Badge, Key } from "../../part/marks.tsx";
+import { useMoves } from "../../part/moves.ts";
 import { Empty } from "../../part/notes.tsx";
 import { Ago } from "../../part/texts.tsx";
 import type { Reply } from "../../reply.ts";
@@ -25,12 +25,7 @@ export function RuleList({ data, uses }: { data: Reply<"/api/rules">; uses: Uses
       .sort((a, b) => EFFECTS.indexOf(a.effect) - EFFECTS.indexOf(b.effect) || Number(a.layer === "shipped") - Number(b.layer === "shipped"));
   }, [data, filter, layer]);
   const body = useRef<HTMLTableSectionElement>(null);
-  const move = (by: number) => () => {
-    const links = [...(body.current?.querySelectorAll<HTMLAnchorElement>("a.name") ?? [])];
-    const at = links.indexOf(document.activeElement as HTMLAnchorElement);
-    links[Math.max(0, Math.min(links.length - 1, at + by))]?.focus();
-  };
-  useKeys({ j: move(1), k: move(-1) });
+  useMoves(body, "a.name");
   const isAdmin = loggedIn.value?.role === "admin";
   return (
     <>

@@ -2,8 +2,8 @@
 import { useMemo, useRef } from "preact/hooks";
 import { pending, type Report, type Setting, shownValue } from "./pending.ts";
 import { oneLine, plain } from "../../format.ts";
-import { useKeys } from "../../keys.ts";
 import { Badge, Key } from "../../part/marks.tsx";
+import { useMoves } from "../../part/moves.ts";
 import { Empty, Note } from "../../part/notes.tsx";
 import { Ago } from "../../part/texts.tsx";
 import { addressOf, route, setQuery } from "../../router.ts";
@@ -21,12 +21,7 @@ export function SettingList({ data }: { data: Report }) {
   const all = useMemo(() => Object.entries(data.settings), [data]);
   const shown = all.filter(([name, setting]) => show.test(setting) && `${name} ${setting.about} ${shownValue(setting.value)}`.toLowerCase().includes(filter));
   const body = useRef<HTMLTableSectionElement>(null);
-  const move = (by: number) => () => {
-    const links = [...(body.current?.querySelectorAll<HTMLAnchorElement>("a.name") ?? [])];
-    const at = links.indexOf(document.activeElement as HTMLAnchorElement);
-    links[Math.max(0, Math.min(links.length - 1, at + by))]?.focus();
-  };
-  useKeys({ j: move(1), k: move(-1) });
+  useMoves(body, "a.name");
   return (
     <>
       <div class="head filter">
