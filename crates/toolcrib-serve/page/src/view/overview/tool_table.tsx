@@ -3,6 +3,7 @@
 import { useMemo, useRef, useState } from "preact/hooks";
 import { KINDS, MEASURES, type ToolRow } from "./figures.ts";
 import { count, figure, oneLine, plain } from "../../format.ts";
+import { ListFilter } from "../../part/list_filter.tsx";
 import { Badge, Key, Mark, type MarkName } from "../../part/marks.tsx";
 import { useMoves } from "../../part/moves.ts";
 import { Empty } from "../../part/notes.tsx";
@@ -12,7 +13,7 @@ import { addressOf, go, route, setQuery } from "../../router.ts";
 
 type Waiting = ReadonlySet<string>;
 const SHOWN: Record<string, { name: string; test: (row: ToolRow, waiting: Waiting) => boolean }> = {
-  all: { name: "All", test: () => true },
+  "": { name: "All", test: () => true },
   called: { name: "Called", test: (row) => row.calls + row.refused + row.declined > 0 },
   regressed: { name: "Regressed", test: (row) => row.health.severity !== null },
   waiting: { name: "Waiting", test: (row, waiting) => waiting.has(row.tool) },
@@ -46,7 +47,8 @@ function compare(a: Value, b: Value): number {
 export function ToolTable({ rows, window, waiting }: { rows: ToolRow[]; window: string; waiting: Waiting }) {
   const { query } = route.value;
   const filter = query.get("filter") ?? "";
-  const shown = SHOWN[query.get("show") ?? "all"] ?? SHOWN.all!;
+  const show = Object.keys(SHOWN).find((id) => id === query.get("show")) ?? "";
+  const shown = SHOWN[show]!;
   const sort = query.get("sort") ?? "calls";
   const isReversed = sort.startsWith("-");
   const column = COLUMNS.find((it) => it.id === sort.replace(/^-/, "")) ?? COLUMNS[4]!;
@@ -72,20 +74,11 @@ export function ToolTable({ rows, window, waiting }: { rows: ToolRow[]; window: 
   useMoves(body, "a.name");
 
   const orderBy = (id: string) => () => setQuery({ sort: sort === id ? `-${id}` : id === "calls" ? "" : id });
+  const chips = Object.entries(SHOWN).map(([id, it]) => ({ id, name: it.name, count: rows.filter((row) => it.test(row, waiting)).length }));
   return (
     <section class="pane tools wide-table" aria-label="Tools" onPointerEnter={() => setHeld(true)} onPointerLeave={() => setHeld(false)} onFocusIn={() => setHeld(true)} onFocusOut={() => setHeld(false)}>
       <div class="head">
-        <span class="search">
-          <input data-filter type="search" placeholder="Filter tools" aria-label="Filter tools" value={filter} onInput={(event) => setQuery({ filter: event.currentTarget.value })} />
-          <Key name="/" />
-        </span>
-        <span class="chips">
-          {Object.entries(SHOWN).map(([id, it]) => (
-            <button type="button" class="chip" key={id} aria-pressed={it === shown} onClick={() => setQuery({ show: id === "all" ? "" : id })}>
-              {it.name} <i>{rows.filter((row) => it.test(row, waiting)).length}</i>
-            </button>
-          ))}
-        </span>
+        <ListFilter what="tools" chips={chips} chosen={show} />
         <span class="end not-phone third">
           <Key name="j" /> <Key name="k" /> move
           <Key name="Enter" /> open
