@@ -7,14 +7,15 @@ import { Side } from "./sessions/side.tsx";
 import { useData } from "../data.ts";
 import { absolute, count, oneLine, plain, span } from "../format.ts";
 import { useKeys } from "../keys.ts";
+import { shellWord } from "../part/command_line.ts";
 import { Badge, Tag } from "../part/marks.tsx";
 import { useMoves } from "../part/moves.ts";
 import { Empty, Shown } from "../part/notes.tsx";
 import { Ago } from "../part/texts.tsx";
 import { TitleBlock } from "../part/title_block.tsx";
+import { doorWords } from "../part/words.ts";
 import type { Reply } from "../reply.ts";
 import { addressOf, go, route } from "../router.ts";
-import { shellWord } from "./audit/filters.ts";
 
 type Listed = Reply<"/api/sessions">["sessions"][number];
 export type OneSession = Reply<"/api/sessions/{session}">;
@@ -104,13 +105,12 @@ function Item({ session, isCurrent }: { session: Listed; isCurrent: boolean }) {
         <span class="end">{session.open > 0 ? <Badge tone="info">{session.open} open</Badge> : <Ago time={session.last} suffix="" />}</span>
       </span>
       <span class="row second">
-        <span class="clip">{[session.principal ?? "user", DOORS[session.door ?? "terminal"] ?? session.door ?? ""].map(oneLine).join(", ")}</span>
+        <span class="clip">{`${oneLine(session.principal ?? "user")}, ${doorWords(session.door)}`}</span>
         <span class={`end ${bad.length > 0 ? "red" : ""}`}>{bad.length > 0 ? bad.join(", ") : `${count(session.calls)} ${session.calls === 1 ? "call" : "calls"}`}</span>
       </span>
     </a>
   );
 }
-const DOORS: Record<string, string> = { http: "HTTP", mcp: "MCP", terminal: "terminal", plugin: "plugin" };
 
 function One({ path, search }: { path: string; search: string }) {
   const query = search === "" ? "" : `?${search}`;
@@ -165,7 +165,7 @@ function Head({ data, waiting }: { data: OneSession; waiting: Set<string> }) {
           <dt>Agent</dt>
           <dd>
             {oneLine(session.principal ?? "the user of this machine")}
-            {session.client != null && ` (${oneLine(session.client)})`} over {DOORS[session.door ?? "terminal"] ?? session.door}
+            {session.client != null && ` (${oneLine(session.client)})`} over {doorWords(session.door)}
           </dd>
         </div>
         <div>

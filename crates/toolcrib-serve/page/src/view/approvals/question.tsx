@@ -9,7 +9,7 @@ import { Note } from "../../part/notes.tsx";
 import { Ago, Foreign, Sentence } from "../../part/texts.tsx";
 import type { Reply } from "../../reply.ts";
 import { addressOf } from "../../router.ts";
-import { type Approval, type OneApproval, argumentsOf, asker, changeWords, commandOf, doorOf, listed, recordedGist, undoWords } from "./question_words.ts";
+import { type Approval, type OneApproval, askedArguments, askedCommand, asker, changeWords, doorOf, listed, recordedGist, undoWords } from "./question_words.ts";
 
 const TIERS = ["0, looks at what it is given", "1, reads", "2, writes", "3, dangerous"];
 
@@ -79,8 +79,8 @@ interface BodyProps {
 
 export function QuestionBody({ one, isBeside, turnBeside, showAll, end }: BodyProps) {
   const { approval, changed, edits } = one;
-  const command = commandOf(approval, one.command);
-  const rest = Object.entries(argumentsOf(approval)).filter(([, value]) => value !== command);
+  const command = askedCommand(approval, one.command);
+  const rest = Object.entries(askedArguments(approval)).filter(([, value]) => value !== command);
   // Differences show what the arguments of an edit say.
   const isSaid = edits.some((edit) => edit.difference !== null);
   return (

@@ -1,6 +1,7 @@
 // Which calls the tail shows. All of it is in the address: `filter` is what a person typed, `show` is a choice of theirs.
 // The server searches by it, and the page tests new calls by the same rules.
 import type { Call } from "../../part/call.ts";
+import { shellWord } from "../../part/command_line.ts";
 
 /** What the server can search by, as its parameters are called. */
 export type Search = Partial<Record<"tool" | "actor" | "session" | "door" | "outcome" | "decision" | "changed" | "since" | "until" | "call" | "text", string>>;
@@ -76,10 +77,6 @@ export function queryOf(search: Search, more: Record<string, string> = {}): stri
 export function commandOf(search: Search): string {
   const words = Object.entries(search).map(([key, value]) => (key === "changed" ? "--changed" : key === "call" ? "" : `--${key} ${shellWord(value)}`));
   return ["toolcrib audit search", ...words.filter((it) => it !== "")].join(" ");
-}
-
-export function shellWord(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 /** Whether the server would find a call. What the reply says is not known here. */

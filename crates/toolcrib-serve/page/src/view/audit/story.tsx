@@ -12,6 +12,7 @@ import { Badge, Key, Tag } from "../../part/marks.tsx";
 import { Shown } from "../../part/notes.tsx";
 import { Ago, Foreign, Sentence } from "../../part/texts.tsx";
 import { mayUndo, UndoCall } from "../../part/undo.tsx";
+import { changeKind, doorWords } from "../../part/words.ts";
 import type { Reply } from "../../reply.ts";
 import { addressOf } from "../../router.ts";
 
@@ -62,12 +63,12 @@ function Whole({ reply, reload, close }: { reply: StoryReply; reload: () => void
       {told.map(({ difference, change }) =>
         difference === null ? (
           <p class="story-change second" key={`${change.at} ${change.path}`}>
-            <code>{plain(change.path)}</code>: {KINDS[change.kind] ?? change.kind}
+            <code>{plain(change.path)}</code>: {changeKind(change.kind)}
             {sizeWords(change)}
           </p>
         ) : (
           <div class="story-change" key={`${change.at} ${change.path}`}>
-            <FileDifferenceTable file={change.path} about={KINDS[change.kind] ?? change.kind} difference={difference} />
+            <FileDifferenceTable file={change.path} about={changeKind(change.kind)} difference={difference} />
           </div>
         ),
       )}
@@ -75,8 +76,6 @@ function Whole({ reply, reload, close }: { reply: StoryReply; reload: () => void
     </article>
   );
 }
-
-const KINDS: Record<string, string> = { created: "made", replaced: "changed", removed: "removed", made_directory: "folder made", removed_directory: "folder removed" };
 
 /** What there is instead of a difference. */
 function sizeWords({ before, after, kind }: CallStory["changes"][number]): string {
@@ -143,7 +142,7 @@ function Found({ story }: { story: CallStory }) {
         </>
       )}
       asked by {who === null ? "nobody known" : <a href={addressOf("audit", "", { filter: word("actor", who) })}>{oneLine(who)}</a>}
-      {story.role != null && ` (${story.role})`} over {DOORS[story.door ?? "terminal"] ?? story.door}
+      {story.role != null && ` (${story.role})`} over {doorWords(story.door)}
       {story.client != null && `, ${oneLine(story.client)}`}
       {story.session != null && (
         <>
@@ -154,7 +153,6 @@ function Found({ story }: { story: CallStory }) {
     </Step>
   );
 }
-const DOORS: Record<string, string> = { http: "HTTP", mcp: "MCP", terminal: "the terminal", plugin: "a plugin" };
 
 function Checked({ story, timeline }: { story: CallStory; timeline: Timeline }) {
   const isBad = timeline.decided === undefined && timeline.wait === null && timeline.ended !== undefined;

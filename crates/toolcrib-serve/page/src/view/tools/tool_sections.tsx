@@ -7,6 +7,7 @@ import { Badge, Tag } from "../../part/marks.tsx";
 import { FailureNote, Shown } from "../../part/notes.tsx";
 import { Meter } from "../../part/small_charts.tsx";
 import { Ago } from "../../part/texts.tsx";
+import { doorWords } from "../../part/words.ts";
 import type { Reply } from "../../reply.ts";
 import { addressOf } from "../../router.ts";
 
@@ -233,7 +234,7 @@ export function Callers({ data }: { data: ToolSeries }) {
                 <td>
                   <a href={addressOf("audit", "", { tool: data.tool, actor: caller.principal })}>{oneLine(caller.principal)}</a>
                 </td>
-                <td>{caller.door === "mcp" || caller.door === "http" ? caller.door.toUpperCase() : plain(caller.door)}</td>
+                <td>{doorWords(caller.door)}</td>
                 <td class="r" title={caller.percent === null ? undefined : `${figure(caller.percent)} % of all calls`}>
                   {count(caller.calls)}
                 </td>
