@@ -2,10 +2,11 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useData } from "../data.ts";
 import { useKeys } from "../keys.ts";
-import { pageDown, useSeen } from "../part/answer_lock.ts";
+import type { Closed } from "../part/answer.ts";
 import { isCut, useBeside } from "../part/file_difference.tsx";
 import { useCurrent } from "../part/moves.ts";
 import { Empty, FailureNote, Shown } from "../part/notes.tsx";
+import { pageDown } from "../part/page_down.ts";
 import { TitleBlock } from "../part/title_block.tsx";
 import type { Reply } from "../reply.ts";
 import { Answer } from "./approvals/answer.tsx";
@@ -93,7 +94,6 @@ function OneQuestion({ id, isListed, onClosed }: { id: string; isListed: boolean
   const pane = useRef<HTMLDivElement>(null);
   const end = useRef<HTMLDivElement>(null);
   const isComplete = one !== undefined && ((isWhole && loaded.data !== undefined) || !one.edits.some((edit) => isCut(edit.difference)));
-  const isSeen = useSeen(end, isComplete);
   const [isBeside, turnBeside] = useBeside();
 
   // Somebody else has answered: the list says so first.
@@ -115,7 +115,7 @@ function OneQuestion({ id, isListed, onClosed }: { id: string; isListed: boolean
       </div>
     );
   }
-  const close = (how: "used" | "raced") => {
+  const close = (how: Closed) => {
     setRaced(how === "raced");
     loaded.reload();
     onClosed();
@@ -126,7 +126,7 @@ function OneQuestion({ id, isListed, onClosed }: { id: string; isListed: boolean
         <QuestionHead one={one} />
         <QuestionBody one={one} isBeside={isBeside} turnBeside={turnBeside} showAll={isComplete ? undefined : showAll} end={end} />
       </div>
-      {isPending ? <Answer one={one} isSeen={isSeen} showAll={showAll} onClosed={close} /> : <Settled one={one} isRaced={raced} story={story} />}
+      {isPending ? <Answer one={one} end={end} isComplete={isComplete} showAll={showAll} onClosed={close} /> : <Settled one={one} isRaced={raced} story={story} />}
     </>
   );
 }

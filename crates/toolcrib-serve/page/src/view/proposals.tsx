@@ -2,10 +2,10 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type Loaded, useData } from "../data.ts";
 import { useKeys } from "../keys.ts";
-import { pageDown, useSeen } from "../part/answer_lock.ts";
 import { useBeside } from "../part/file_difference.tsx";
 import { useCurrent } from "../part/moves.ts";
 import { Empty, FailureNote, Shown } from "../part/notes.tsx";
+import { pageDown } from "../part/page_down.ts";
 import { TitleBlock } from "../part/title_block.tsx";
 import type { Reply } from "../reply.ts";
 import { ProposalQueue, SERVER, TOOL } from "./proposals/proposal_queue.tsx";
@@ -84,7 +84,6 @@ function OneProposal({ id, plugins, reload }: { id: string; plugins: Plugin[]; r
   const plugin = plugins.find((it) => it.name === (review?.proposal.toolName ?? id));
   const pane = useRef<HTMLDivElement>(null);
   const end = useRef<HTMLDivElement>(null);
-  const isSeen = useSeen(end, review !== undefined);
   const [isBeside, turnBeside] = useBeside();
   const showAll = () => pageDown(pane.current);
   useKeys({ v: () => (isWhole ? showAll() : setWhole(true)), d: turnBeside });
@@ -125,7 +124,7 @@ function OneProposal({ id, plugins, reload }: { id: string; plugins: Plugin[]; r
         {isPending ? (
           <Verdict
             review={review}
-            isSeen={isSeen}
+            end={end}
             showAll={showAll}
             onClosed={(how) => {
               setRaced(how === "raced");
