@@ -2,7 +2,7 @@
 import { Tail } from "./overview/tail.tsx";
 import { ToolTable } from "./overview/tool_table.tsx";
 import { MEASURES, type Overview as OverviewData, type ToolRow } from "./overview/figures.ts";
-import { useWaiting, WaitingList } from "./overview/waiting_list.tsx";
+import { WaitingList } from "./overview/waiting_list.tsx";
 import { currentWindow, type TimeWindow, WINDOWS } from "../window.ts";
 import { useData } from "../data.ts";
 import { count, figure, oneLine, plain, tick } from "../format.ts";
@@ -11,6 +11,7 @@ import { Shown } from "../part/notes.tsx";
 import { StripChart } from "../part/small_charts.tsx";
 import { Ago, Left } from "../part/texts.tsx";
 import { TitleBlock } from "../part/title_block.tsx";
+import { useWaiting } from "../part/waiting.ts";
 import { addressOf } from "../router.ts";
 
 export function Overview() {

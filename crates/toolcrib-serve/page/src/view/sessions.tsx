@@ -1,5 +1,5 @@
 // The work of each agent: the sessions left, one of them in the middle, its plan and its limits right.
-import { useMemo, useRef } from "preact/hooks";
+import { useRef } from "preact/hooks";
 import { Changes } from "./sessions/changes.tsx";
 import { Lanes } from "./sessions/lanes.tsx";
 import { SessionCalls } from "./sessions/session_calls.tsx";
@@ -13,6 +13,7 @@ import { useMoves } from "../part/moves.ts";
 import { Empty, Shown } from "../part/notes.tsx";
 import { Ago } from "../part/texts.tsx";
 import { TitleBlock } from "../part/title_block.tsx";
+import { useWaitingCalls } from "../part/waiting.ts";
 import { doorWords } from "../part/words.ts";
 import type { Reply } from "../reply.ts";
 import { addressOf, go, route } from "../router.ts";
@@ -115,8 +116,7 @@ function Item({ session, isCurrent }: { session: Listed; isCurrent: boolean }) {
 function One({ path, search }: { path: string; search: string }) {
   const query = search === "" ? "" : `?${search}`;
   const loaded = useData<OneSession>(path + query, { live: true, everyMs: 2000 });
-  const approvals = useData<Reply<"/api/approvals">>("/api/approvals", { live: true, everyMs: 1000 });
-  const waiting = useMemo(() => new Set(approvals.data?.approvals.map((it) => it.id)), [approvals.data]);
+  const waiting = useWaitingCalls();
   return (
     <>
       <div class="pane" tabIndex={0} role="region" aria-label="One session">
@@ -138,7 +138,7 @@ function One({ path, search }: { path: string; search: string }) {
   );
 }
 
-function Head({ data, waiting }: { data: OneSession; waiting: Set<string> }) {
+function Head({ data, waiting }: { data: OneSession; waiting: ReadonlySet<string> }) {
   const { session, truncated, calls } = data;
   const asked = calls.filter((call) => call.asked_person).length;
   const counts = [`${count(session.failed)} failed`, `${count(session.refused)} refused or declined`, `${count(asked)} asked`].join(", ");

@@ -2,10 +2,10 @@
 import { ToolDetail } from "./tools/tool_detail.tsx";
 import { ToolTable } from "./overview/tool_table.tsx";
 import type { Overview } from "./overview/figures.ts";
-import { useWaiting } from "./overview/waiting_list.tsx";
 import { useData } from "../data.ts";
 import { Shown } from "../part/notes.tsx";
 import { TitleBlock } from "../part/title_block.tsx";
+import { useWaiting } from "../part/waiting.ts";
 import { route } from "../router.ts";
 import { currentWindow, WINDOWS } from "../window.ts";
 

@@ -5,11 +5,11 @@ import { useRef, useState } from "preact/hooks";
 import { useKeys } from "../../keys.ts";
 import { type Closed, useAnswer } from "../../part/answer.ts";
 import { useAnswerLock } from "../../part/answer_lock.ts";
+import { Countdown } from "../../part/countdown.tsx";
 import { Key } from "../../part/marks.tsx";
 import { FailureNote, Note } from "../../part/notes.tsx";
 import type { Sent } from "../../reply.ts";
 import { AlwaysChoice, AlwaysHead } from "./always.tsx";
-import { Countdown } from "./countdown.tsx";
 import type { OneApproval } from "./question_words.ts";
 
 type Decision = Sent<"/api/approvals/{id}">["decision"];

@@ -12,8 +12,8 @@ import { Badge, Key, Tag } from "../../part/marks.tsx";
 import { Shown } from "../../part/notes.tsx";
 import { Ago, Foreign, Sentence } from "../../part/texts.tsx";
 import { mayUndo, UndoCall } from "../../part/undo.tsx";
+import { useWaitingCalls } from "../../part/waiting.ts";
 import { changeKind, doorWords } from "../../part/words.ts";
-import type { Reply } from "../../reply.ts";
 import { addressOf } from "../../router.ts";
 
 export function Story({ id, close }: { id: string; close: () => void }) {
@@ -30,8 +30,7 @@ function Whole({ reply, reload, close }: { reply: StoryReply; reload: () => void
   const { call: story, differences } = reply;
   const timeline = timelineOf(story);
   const [isUndoOpen, setUndoOpen] = useState(false);
-  const approvals = useData<Reply<"/api/approvals">>(timeline.wait?.to === null ? "/api/approvals" : null, { live: true, everyMs: 1000 });
-  const isWaiting = timeline.wait?.to === null && approvals.data?.approvals.some((it) => it.id === story.call) === true;
+  const isWaiting = useWaitingCalls({ isWanted: timeline.wait?.to === null }).has(story.call);
   const canUndo = story.changes.length > 0 && story.taken_back_by == null && mayUndo();
   const command = commandIn(story.args);
   const told = differences.map((difference, at) => ({ difference, change: story.changes[at]! }));

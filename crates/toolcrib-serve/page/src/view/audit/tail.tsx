@@ -13,7 +13,7 @@ interface TailProps {
   selected: string;
   query: Record<string, string>;
   /** Calls that wait for an answer now. */
-  waiting: Set<string>;
+  waiting: ReadonlySet<string>;
   body: RefObject<HTMLTableSectionElement | null>;
   showNew: () => void;
   loadOlder: () => void;

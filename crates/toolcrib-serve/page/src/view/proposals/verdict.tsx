@@ -6,11 +6,11 @@ import { absolute, plain } from "../../format.ts";
 import { useKeys } from "../../keys.ts";
 import { type Closed, useAnswer } from "../../part/answer.ts";
 import { useAnswerLock } from "../../part/answer_lock.ts";
+import { Countdown } from "../../part/countdown.tsx";
 import { Key, Mark } from "../../part/marks.tsx";
 import { FailureNote, Note } from "../../part/notes.tsx";
 import { Ago, Copy, Foreign } from "../../part/texts.tsx";
 import { addressOf } from "../../router.ts";
-import { Countdown } from "../approvals/countdown.tsx";
 import { grouped, type Review } from "./proposal_words.ts";
 
 const LONGEST_REASON = 4096;

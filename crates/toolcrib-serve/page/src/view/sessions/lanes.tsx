@@ -20,7 +20,7 @@ const RIGHT = 10;
 const ROW = 28;
 const AXIS = 24;
 
-export function Lanes({ data, waiting }: { data: OneSession; waiting: Set<string> }) {
+export function Lanes({ data, waiting }: { data: OneSession; waiting: ReadonlySet<string> }) {
   const box = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(700);
   const [cursor, setCursor] = useState<string | null>(null);

@@ -14,7 +14,7 @@ const FIRST_ROWS = 50;
 const MORE_ROWS = 200;
 const MOST_ROWS = 1000;
 
-export function SessionCalls({ data, waiting, path, search }: { data: OneSession; waiting: Set<string>; path: string; search: string }) {
+export function SessionCalls({ data, waiting, path, search }: { data: OneSession; waiting: ReadonlySet<string>; path: string; search: string }) {
   const [wanted, setWanted] = useState(FIRST_ROWS);
   const [older, setOlder] = useState<SessionCall[]>([]);
   const [hasEnded, setEnded] = useState(false);
