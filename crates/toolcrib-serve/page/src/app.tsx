@@ -11,6 +11,7 @@ import { Login } from "./login.tsx";
 import { Help } from "./help.tsx";
 import { Key } from "./part/marks.tsx";
 import { Note } from "./part/notes.tsx";
+import type { Reply } from "./reply.ts";
 import { addressOf, go, route, setQuery } from "./router.ts";
 import { switchTheme } from "./theme.ts";
 import { currentWindow, WINDOWS } from "./window.ts";
@@ -18,7 +19,6 @@ import { Approvals } from "./view/approvals.tsx";
 import { Audit } from "./view/audit.tsx";
 import { Connect } from "./view/connect.tsx";
 import { Overview } from "./view/overview.tsx";
-import type { Overview as OverviewData } from "./view/overview/figures.ts";
 import { Proposals } from "./view/proposals.tsx";
 import { Rules } from "./view/rules.tsx";
 import { Sessions } from "./view/sessions.tsx";
@@ -55,7 +55,7 @@ export function App() {
 function Frame() {
   const [isHelpOpen, setHelpOpen] = useState(false);
   useEffect(() => void follow(), []);
-  const counts = useData<OverviewData>(loggedIn.value?.role === "agent" ? null : "/api/overview?window=15m", { live: true, everyMs: 1000 });
+  const counts = useData<Reply<"/api/overview">>(loggedIn.value?.role === "agent" ? null : "/api/overview?window=15m", { live: true, everyMs: 1000 });
   useEffect(() => {
     if (counts.data) waiting.value = { approvals: counts.data.strip.approvals.waiting, proposals: counts.data.strip.proposals.waiting };
   }, [counts.data]);

@@ -14,3 +14,14 @@ const CHANGES: Record<string, string> = { created: "new file", replaced: "change
 export function changeKind(kind: string): string {
   return CHANGES[kind] ?? oneLine(kind);
 }
+
+export const TOOL_KINDS = { built_in: "built-in", module: "module", program: "program", mcp: "MCP" };
+export const MEASURES = { mean: "mean", p95: "p95", error_rate: "errors" };
+
+/** What a tool of a tier does, from 0 to 4. */
+export const TIERS = ["reads nothing", "reads", "writes in the workspace", "changes or runs things", "blocked unless opened"];
+
+/** "2, writes in the workspace". */
+export function tierWords(tier: number): string {
+  return `${tier}, ${TIERS[tier]}`;
+}

@@ -7,11 +7,10 @@ import { FileDifferenceTable } from "../../part/file_difference.tsx";
 import { Key, Mark, PathCells, stationsOf } from "../../part/marks.tsx";
 import { Note } from "../../part/notes.tsx";
 import { Ago, Foreign, Sentence } from "../../part/texts.tsx";
+import { tierWords } from "../../part/words.ts";
 import type { Reply } from "../../reply.ts";
 import { addressOf } from "../../router.ts";
 import { type Approval, type OneApproval, askedArguments, askedCommand, asker, changeWords, doorOf, listed, recordedGist, undoWords } from "./question_words.ts";
-
-const TIERS = ["0, looks at what it is given", "1, reads", "2, writes", "3, dangerous"];
 
 export function QuestionHead({ one }: { one: OneApproval }) {
   const { approval } = one;
@@ -38,7 +37,7 @@ export function QuestionHead({ one }: { one: OneApproval }) {
         {one.tier != null && (
           <div>
             <dt>Tier</dt>
-            <dd>{TIERS[one.tier]}</dd>
+            <dd>{tierWords(one.tier)}</dd>
           </div>
         )}
         <div>

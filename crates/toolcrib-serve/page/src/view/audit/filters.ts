@@ -2,14 +2,12 @@
 // The server searches by it, and the page tests new calls by the same rules.
 import type { Call } from "../../part/call.ts";
 import { shellWord } from "../../part/command_line.ts";
+import { FILTER_KEYS, type FilterKey } from "../../part/filter_word.ts";
 
 /** What the server can search by, as its parameters are called. */
 export type Search = Partial<Record<"tool" | "actor" | "session" | "door" | "outcome" | "decision" | "changed" | "since" | "until" | "call" | "text", string>>;
 
-const KEYS = ["tool", "actor", "session", "door", "outcome", "decision", "since", "until", "call"] as const;
-type Key = (typeof KEYS)[number];
-
-const CHOICES: Partial<Record<Key, string[]>> = {
+const CHOICES: Partial<Record<FilterKey, string[]>> = {
   door: ["terminal", "http", "mcp", "plugin"],
   outcome: ["ok", "command_failed", "error", "refused", "unknown", "open"],
   decision: ["allow", "ask", "deny"],
@@ -37,7 +35,7 @@ export function parseFilter(words: string, show: string, now: number): Parsed {
   const text: string[] = [];
   for (const [, key, quoted, bare] of words.matchAll(/(?:([a-z]+):)?(?:"([^"]*)"|(\S+))/g)) {
     const value = quoted ?? bare ?? "";
-    const known = KEYS.find((it) => it === key);
+    const known = FILTER_KEYS.find((it) => it === key);
     if (known === undefined) {
       text.push(key === undefined ? value : `${key}:${value}`);
       continue;
@@ -62,11 +60,6 @@ function timeOf(value: string, now: number): string | null {
   const span = /^(\d{1,6})([mhdw])$/.exec(value);
   const time = span === null ? Date.parse(value) : now - Number(span[1]) * UNITS[span[2]!]!;
   return Number.isFinite(time) && Math.abs(time) < 8e15 ? new Date(time).toISOString() : null;
-}
-
-/** The words for one filter, quoted if they must be. */
-export function word(key: Key, value: string): string {
-  return /[\s"]/.test(value) ? `${key}:"${value.replaceAll('"', "")}"` : `${key}:${value}`;
 }
 
 export function queryOf(search: Search, more: Record<string, string> = {}): string {

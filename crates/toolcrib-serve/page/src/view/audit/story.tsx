@@ -2,12 +2,12 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { Output } from "./output.tsx";
-import { word } from "./filters.ts";
 import { timelineOf, waitedWords, type CallStory, type StoryReply, type Timeline } from "./timeline.ts";
 import { useData } from "../../data.ts";
 import { absolute, bytes, count, duration, oneLine, plain, preciseClock, shortHash } from "../../format.ts";
 import { commandIn, endWords } from "../../part/call.ts";
 import { FileDifferenceTable } from "../../part/file_difference.tsx";
+import { filterWord } from "../../part/filter_word.ts";
 import { Badge, Key, Tag } from "../../part/marks.tsx";
 import { Shown } from "../../part/notes.tsx";
 import { Ago, Foreign, Sentence } from "../../part/texts.tsx";
@@ -140,7 +140,7 @@ function Found({ story }: { story: CallStory }) {
           version <code>{shortHash(story.version)}</code>;{" "}
         </>
       )}
-      asked by {who === null ? "nobody known" : <a href={addressOf("audit", "", { filter: word("actor", who) })}>{oneLine(who)}</a>}
+      asked by {who === null ? "nobody known" : <a href={addressOf("audit", "", { filter: filterWord("actor", who) })}>{oneLine(who)}</a>}
       {story.role != null && ` (${story.role})`} over {doorWords(story.door)}
       {story.client != null && `, ${oneLine(story.client)}`}
       {story.session != null && (

@@ -3,9 +3,9 @@ import { useState } from "preact/hooks";
 import { ApiFailure, get } from "../../api.ts";
 import { clock, count } from "../../format.ts";
 import { CallHead, CallRow } from "../../part/call_row.tsx";
+import { filterWord } from "../../part/filter_word.ts";
 import { FailureNote } from "../../part/notes.tsx";
 import { addressOf } from "../../router.ts";
-import { word } from "../audit/filters.ts";
 import type { OneSession } from "../sessions.tsx";
 
 type SessionCall = OneSession["calls"][number];
@@ -44,7 +44,7 @@ export function SessionCalls({ data, waiting, path, search }: { data: OneSession
     <section class="section" aria-label="Calls of this session">
       <div class="section-head">
         <h2>Calls</h2>
-        <a href={addressOf("audit", "", { filter: word("session", data.session.session) })}>in the record</a>
+        <a href={addressOf("audit", "", { filter: filterWord("session", data.session.session) })}>in the record</a>
       </div>
       <table class="session-calls">
         <CallHead />

@@ -1,15 +1,18 @@
 // What is known of one tool beside its chart: errors, resources, versions, policy, callers.
-import type { ToolRow } from "../overview/figures.ts";
-import type { ToolResources, ToolSeries } from "./figures.ts";
 import { useData } from "../../data.ts";
 import { bytes, count, duration, figure, oneLine, plain } from "../../format.ts";
 import { Badge, Tag } from "../../part/marks.tsx";
 import { FailureNote, Shown } from "../../part/notes.tsx";
 import { Meter } from "../../part/small_charts.tsx";
 import { Ago } from "../../part/texts.tsx";
+import type { ToolRow } from "../../part/tool_table.tsx";
 import { doorWords } from "../../part/words.ts";
 import type { Reply } from "../../reply.ts";
 import { addressOf } from "../../router.ts";
+
+type ToolSeries = Reply<"/api/stats/series">;
+/** `GET /api/tools/resources/NAME`. The specification does not name the limits. */
+type ToolResources = Reply<"/api/tools/resources/{tool}"> & { resources: { limits: Record<string, number> } };
 
 const MOST_ROWS = 8;
 

@@ -1,16 +1,18 @@
 // One row for each tool, because operators compare rows. Filter and order are in the address. Rows keep their place
 // while one has the focus or the pointer is in the table: then only numbers change.
 import { useMemo, useRef, useState } from "preact/hooks";
-import { KINDS, MEASURES, type ToolRow } from "./figures.ts";
-import { count, figure, oneLine, plain } from "../../format.ts";
-import { ListFilter } from "../../part/list_filter.tsx";
-import { Badge, Key, Mark, type MarkName } from "../../part/marks.tsx";
-import { useMoves } from "../../part/moves.ts";
-import { Empty } from "../../part/notes.tsx";
-import { CallBars, Tier } from "../../part/small_charts.tsx";
-import { Ago } from "../../part/texts.tsx";
-import { addressOf, go, route, setQuery } from "../../router.ts";
+import { count, figure, oneLine, plain } from "../format.ts";
+import type { Reply } from "../reply.ts";
+import { addressOf, go, route, setQuery } from "../router.ts";
+import { ListFilter } from "./list_filter.tsx";
+import { Badge, Key, Mark, type MarkName } from "./marks.tsx";
+import { useMoves } from "./moves.ts";
+import { Empty } from "./notes.tsx";
+import { CallBars, Tier } from "./small_charts.tsx";
+import { Ago } from "./texts.tsx";
+import { MEASURES, TOOL_KINDS } from "./words.ts";
 
+export type ToolRow = Reply<"/api/overview">["tools"][number];
 type Waiting = ReadonlySet<string>;
 const SHOWN: Record<string, { name: string; test: (row: ToolRow, waiting: Waiting) => boolean }> = {
   "": { name: "All", test: () => true },
@@ -143,7 +145,7 @@ function RowCells({ row, isWaiting }: { row: ToolRow; isWaiting: boolean }) {
           </a>
         </span>
       </td>
-      <td class="hide">{row.kind === null ? "–" : KINDS[row.kind]}</td>
+      <td class="hide">{row.kind === null ? "–" : TOOL_KINDS[row.kind]}</td>
       <td class="hide">{row.tier === null ? "–" : <Tier tier={row.tier} />}</td>
       <td class="hide mono">
         {row.version?.slice(0, 7) ?? "–"} {row.is_new_version && <span class="brass">new</span>}
