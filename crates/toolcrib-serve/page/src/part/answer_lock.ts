@@ -18,7 +18,7 @@ interface Question {
   expiresAt?: string;
 }
 
-export interface AnswerLock {
+interface AnswerLock {
   /** Whether everything that an answer is about was on the screen. A yes needs it, a no does not. */
   isSeen: boolean;
   /** Whether no answer at all can be given now. */

@@ -6,7 +6,7 @@ import { DiffRow, markWords, type Row, SIGN, Words } from "./difference.tsx";
 import { DifferenceFrame } from "./difference_frame.tsx";
 import { Key } from "./marks.tsx";
 
-export type FileDifference = NonNullable<Reply<"/api/approvals/{id}">["edits"][number]["difference"]>;
+type FileDifference = NonNullable<Reply<"/api/approvals/{id}">["edits"][number]["difference"]>;
 type Lines = Extract<FileDifference, { lines: unknown }>["lines"];
 
 /** A row, or a stretch of lines that did not change and is not shown. */

@@ -2,7 +2,7 @@
 import { route, setQuery } from "../router.ts";
 import { Key } from "./marks.tsx";
 
-export interface FilterChip {
+interface FilterChip {
   /** What the address has. The choice of everything has nothing there. */
   id: string;
   name: string;

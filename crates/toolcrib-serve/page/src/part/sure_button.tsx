@@ -3,7 +3,7 @@ import { type ComponentChildren, Fragment } from "preact";
 import { useState } from "preact/hooks";
 import { Note } from "./notes.tsx";
 
-export interface SureAction {
+interface SureAction {
   /** What the first button says: "Revoke…". */
   button: string;
   /** The name of the first button, where others say the same. */
