@@ -11,6 +11,7 @@ import { Login } from "./login.tsx";
 import { Help } from "./help.tsx";
 import { Key } from "./part/marks.tsx";
 import { Note } from "./part/notes.tsx";
+import type { Reply } from "./reply.ts";
 import { addressOf, go, route, setQuery } from "./router.ts";
 import { switchTheme } from "./theme.ts";
 import { currentWindow, WINDOWS } from "./window.ts";
@@ -18,7 +19,6 @@ import { Approvals } from "./view/approvals.tsx";
 import { Audit } from "./view/audit.tsx";
 import { Connect } from "./view/connect.tsx";
 import { Overview } from "./view/overview.tsx";
-import type { Overview as OverviewData } from "./view/overview/figures.ts";
 import { Proposals } from "./view/proposals.tsx";
 import { Rules } from "./view/rules.tsx";
 import { Sessions } from "./view/sessions.tsx";
@@ -45,7 +45,7 @@ const VIEWS: View[] = [
 const ON_PHONE = ["", "approvals", "tools", "audit"];
 
 /** How many questions and proposals wait, for the drawers. */
-export const waiting = signal({ approvals: 0, proposals: 0 });
+const waiting = signal({ approvals: 0, proposals: 0 });
 
 export function App() {
   if (loggedIn.value === undefined) return <p class="pad loading">Loading …</p>;

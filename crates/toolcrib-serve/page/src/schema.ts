@@ -1608,6 +1608,26 @@ export type paths = {
         patch?: never;
         trace?: never;
     };
+    "/api/waiting": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Returns how much waits for a person.
+         * @description For tokens with the role `approver` or `admin`.
+         */
+        get: operations["waiting"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/metrics": {
         parameters: {
             query?: never;
@@ -7586,6 +7606,46 @@ export interface operations {
                         name: string;
                         ok: boolean;
                         version: string;
+                    };
+                };
+            };
+        };
+    };
+    waiting: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description What waits for a person. */
+                        approvals: {
+                            /**
+                             * Format: date-time
+                             * @description When the first of them expires.
+                             */
+                            next_expires_at: string | null;
+                            waiting: number;
+                        };
+                        ok: boolean;
+                        /** @description What waits for a person. */
+                        proposals: {
+                            /**
+                             * Format: date-time
+                             * @description When the first of them expires.
+                             */
+                            next_expires_at: string | null;
+                            waiting: number;
+                        };
                     };
                 };
             };

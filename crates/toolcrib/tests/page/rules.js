@@ -41,7 +41,7 @@ main(async () => {
   check(await add.isDisabled(), "it was not tried");
   await text.fill('[[rule]]\nid = "ok"\ntool = "write_file"\neffect = "ask"\n\n[[rule]]\neffect = "perhaps"\n');
   await tried.click();
-  await page.getByText(/line 6.*`effect` must be/).waitFor();
+  await page.getByText(/line 6.*effect must be/).waitFor();
   check(await add.isDisabled(), "it is wrong");
   await text.fill("[[rule]\n");
   await tried.click();

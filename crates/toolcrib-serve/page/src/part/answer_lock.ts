@@ -1,10 +1,43 @@
-// What keeps an answer locked: the moment after a question appears, and what of it was not on the screen yet.
+// What keeps an answer locked: the moment after a question appears, what of it was not on the screen yet, and what makes
+// an answer useless.
 import { useEffect, useState } from "preact/hooks";
+import { second } from "../data.ts";
+import { connection } from "../live.ts";
 
 /** How long answers stay locked after a question appears: nobody shall answer what has just moved under the pointer. */
 const SETTLE_MS = 600;
 
-export function useSettling(): boolean {
+interface Question {
+  /** What stands after all that an answer is about. */
+  end: { current: HTMLElement | null };
+  /** Whether all before the end is there. */
+  isComplete: boolean;
+  /** Why whoever looks at it cannot answer. */
+  forbidden?: string | null;
+  /** When its time is over, if it ever is. */
+  expiresAt?: string;
+}
+
+interface AnswerLock {
+  /** Whether everything that an answer is about was on the screen. A yes needs it, a no does not. */
+  isSeen: boolean;
+  /** Whether no answer at all can be given now. */
+  isLocked: boolean;
+  /** Why not, unless it is only for the moment. */
+  why: string | null;
+}
+
+/** Belongs into the component that has the buttons: the time runs from when it is shown. */
+export function useAnswerLock({ end, isComplete, forbidden = null, expiresAt }: Question): AnswerLock {
+  const isSettling = useSettling();
+  const isSeen = useSeen(end, isComplete);
+  const isOver = expiresAt !== undefined && new Date(expiresAt).getTime() <= second.value * 1000;
+  const isLost = connection.value.state === "lost";
+  const why = isLost ? "No connection: answers cannot be given until it is back." : (forbidden ?? (isOver ? "Its time is over." : null));
+  return { isSeen, isLocked: isSettling || why !== null, why };
+}
+
+function useSettling(): boolean {
   const [isSettling, setSettling] = useState(true);
   useEffect(() => {
     const timer = setTimeout(() => setSettling(false), SETTLE_MS);
@@ -14,7 +47,7 @@ export function useSettling(): boolean {
 }
 
 /** Whether an element has been on the screen since all before it was there. */
-export function useSeen(element: { current: HTMLElement | null }, isComplete: boolean): boolean {
+function useSeen(element: { current: HTMLElement | null }, isComplete: boolean): boolean {
   const [isSeen, setSeen] = useState(false);
   useEffect(() => {
     if (element.current === null || !isComplete || isSeen) return;
@@ -23,10 +56,4 @@ export function useSeen(element: { current: HTMLElement | null }, isComplete: bo
     return () => observer.disconnect();
   }, [isComplete, isSeen]);
   return isSeen;
-}
-
-/** Shows the next part of what a pane holds, or of the page where panes do not scroll. */
-export function pageDown(pane: HTMLElement | null): void {
-  const scroller = pane !== null && pane.scrollHeight > pane.clientHeight ? pane : document.scrollingElement;
-  scroller?.scrollBy({ top: 0.85 * scroller.clientHeight });
 }

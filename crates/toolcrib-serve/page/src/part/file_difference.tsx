@@ -3,16 +3,17 @@ import { useState } from "preact/hooks";
 import { count, plain } from "../format.ts";
 import type { Reply } from "../reply.ts";
 import { DiffRow, markWords, type Row, SIGN, Words } from "./difference.tsx";
+import { DifferenceFrame } from "./difference_frame.tsx";
 import { Key } from "./marks.tsx";
 
-export type FileDifference = NonNullable<Reply<"/api/approvals/{id}">["edits"][number]["difference"]>;
+type FileDifference = NonNullable<Reply<"/api/approvals/{id}">["edits"][number]["difference"]>;
 type Lines = Extract<FileDifference, { lines: unknown }>["lines"];
 
 /** A row, or a stretch of lines that did not change and is not shown. */
 export type ShownRow = Row | "gap";
 
 /** Gives each line both its numbers: the server tells that of the newer text, or of the older one if it is gone there. */
-export function rowsOfLines({ lines }: Lines): ShownRow[] {
+function rowsOfLines({ lines }: Lines): ShownRow[] {
   let shift = 0;
   const shown = lines.map((line): ShownRow => {
     const { kind, number, text } = line;
@@ -52,16 +53,7 @@ export function FileDifferenceTable({ file, about, difference, isBeside = false,
   const lines = difference !== null && "lines" in difference ? difference.lines : null;
   const note = difference !== null && "note" in difference ? difference.note : "no text that differs";
   return (
-    <div class="diff" role="region" aria-label={`difference of ${plain(file)}`} tabIndex={0}>
-      <div class="diff-head">
-        <b class="mono">{plain(file)}</b>
-        {lines !== null && (
-          <span class="nowrap">
-            <span class="green">+{count(lines.added)}</span> <span class="red">−{count(lines.removed)}</span>
-          </span>
-        )}
-        {about !== undefined && <span class="second">{plain(about)}</span>}
-      </div>
+    <DifferenceFrame file={file} about={about} counts={lines}>
       {lines === null ? (
         <p class="pad second">{plain(note)}</p>
       ) : (
@@ -79,7 +71,7 @@ export function FileDifferenceTable({ file, about, difference, isBeside = false,
           )}
         </p>
       )}
-    </div>
+    </DifferenceFrame>
   );
 }
 
@@ -105,7 +97,7 @@ function Stacked({ rows }: { rows: ShownRow[] }) {
 }
 
 /** Pairs the removed lines of a change with the added ones. */
-export function pairsOf(rows: ShownRow[]): ([Row | null, Row | null] | "gap")[] {
+function pairsOf(rows: ShownRow[]): ([Row | null, Row | null] | "gap")[] {
   const pairs: ([Row | null, Row | null] | "gap")[] = [];
   let removed: Row[] = [];
   let added: Row[] = [];
@@ -159,7 +151,7 @@ function Half({ row, number }: { row: Row | null; number: number | null }) {
 }
 
 /** Whether the window is wide enough for two columns of code. */
-export const WIDE = "(min-width: 1441px)";
+const WIDE = "(min-width: 1441px)";
 
 export function useBeside(): [boolean, () => void] {
   const [isBeside, setBeside] = useState(false);

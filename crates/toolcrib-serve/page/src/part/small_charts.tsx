@@ -1,5 +1,6 @@
 // Charts of a few pixels, each with its reading in words for those who cannot see it.
 import { figure, tick } from "../format.ts";
+import { TIERS } from "./words.ts";
 
 /** The next round number: 1, 2, 5, 10, … */
 export function roundUp(value: number): number {
@@ -84,4 +85,3 @@ export function Tier({ tier }: { tier: number }) {
     </span>
   );
 }
-export const TIERS = ["reads nothing", "reads", "writes in the workspace", "changes or runs things", "blocked unless opened"];

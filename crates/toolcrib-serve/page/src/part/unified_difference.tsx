@@ -1,11 +1,11 @@
 // A unified difference, as the server tells it about code, as rows with both line numbers.
-import { count, plain } from "../format.ts";
 import { markWords, type Row } from "./difference.tsx";
+import { DifferenceFrame } from "./difference_frame.tsx";
 import { DifferenceRows, type ShownRow } from "./file_difference.tsx";
 
 const HUNK = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@/;
 
-export function rowsOfUnified(text: string): ShownRow[] {
+function rowsOfUnified(text: string): ShownRow[] {
   const rows: ShownRow[] = [];
   let [before, after] = [0, 0];
   for (const line of text.split("\n")) {
@@ -30,17 +30,10 @@ export function UnifiedDifference({ file, about, text, isBeside = false }: { fil
   const rows = rowsOfUnified(text);
   const number = (kind: Row["kind"]) => rows.filter((it) => it !== "gap" && it.kind === kind).length;
   return (
-    <div class="diff" role="region" aria-label={`difference of ${plain(file)}`} tabIndex={0}>
-      <div class="diff-head">
-        <b class="mono">{plain(file)}</b>
-        <span class="nowrap">
-          <span class="green">+{count(number("added"))}</span> <span class="red">−{count(number("removed"))}</span>
-        </span>
-        {about !== undefined && <span class="second">{plain(about)}</span>}
-      </div>
+    <DifferenceFrame file={file} about={about} counts={{ added: number("added"), removed: number("removed") }}>
       <table>
         <DifferenceRows rows={rows} isBeside={isBeside} />
       </table>
-    </div>
+    </DifferenceFrame>
   );
 }

@@ -2,12 +2,13 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useData } from "../data.ts";
 import { useKeys } from "../keys.ts";
-import { pageDown, useSeen } from "../part/answer_lock.ts";
+import type { Closed } from "../part/answer.ts";
 import { isCut, useBeside } from "../part/file_difference.tsx";
+import { useCurrent } from "../part/moves.ts";
 import { Empty, FailureNote, Shown } from "../part/notes.tsx";
+import { pageDown } from "../part/page_down.ts";
 import { TitleBlock } from "../part/title_block.tsx";
 import type { Reply } from "../reply.ts";
-import { addressOf, go, route } from "../router.ts";
 import { Answer } from "./approvals/answer.tsx";
 import { QuestionBody, QuestionHead } from "./approvals/question.tsx";
 import type { ListedApproval, OneApproval } from "./approvals/question_words.ts";
@@ -25,24 +26,8 @@ export function Approvals() {
   const settledAt = (it: ListedApproval) => it.answer?.at ?? it.expires_at;
   const settled = (recent.data?.approvals ?? []).filter((it) => it.status !== "pending").sort((a, b) => settledAt(b).localeCompare(settledAt(a)));
 
-  // Without an id in the address, the first question is shown, and stays when others come or it is answered.
-  const wanted = route.value.rest;
-  const first = useRef<string | undefined>(undefined);
-  const [lastWanted, setLastWanted] = useState(wanted);
-  if (wanted !== lastWanted) {
-    first.current = undefined;
-    setLastWanted(wanted);
-  }
-  first.current ??= waiting[0]?.id;
-  const current = wanted !== "" ? wanted : first.current;
-
-  const all = [...waiting.map((it) => it.id), ...settled.map((it) => it.id)];
-  const move = (by: number) => () => {
-    const at = current === undefined ? -1 : all.indexOf(current);
-    const to = all[Math.max(0, Math.min(all.length - 1, at + by))];
-    if (to !== undefined) go(addressOf("approvals", to));
-  };
-  useKeys({ j: move(1), k: move(-1) });
+  const ids = (all: ListedApproval[]) => all.map((it) => it.id);
+  const current = useCurrent("approvals", ids(waiting), ids(settled));
   return (
     <section class="view">
       <Shown loaded={pending} what="The questions">
@@ -109,7 +94,6 @@ function OneQuestion({ id, isListed, onClosed }: { id: string; isListed: boolean
   const pane = useRef<HTMLDivElement>(null);
   const end = useRef<HTMLDivElement>(null);
   const isComplete = one !== undefined && ((isWhole && loaded.data !== undefined) || !one.edits.some((edit) => isCut(edit.difference)));
-  const isSeen = useSeen(end, isComplete);
   const [isBeside, turnBeside] = useBeside();
 
   // Somebody else has answered: the list says so first.
@@ -131,7 +115,7 @@ function OneQuestion({ id, isListed, onClosed }: { id: string; isListed: boolean
       </div>
     );
   }
-  const close = (how: "used" | "raced") => {
+  const close = (how: Closed) => {
     setRaced(how === "raced");
     loaded.reload();
     onClosed();
@@ -142,7 +126,7 @@ function OneQuestion({ id, isListed, onClosed }: { id: string; isListed: boolean
         <QuestionHead one={one} />
         <QuestionBody one={one} isBeside={isBeside} turnBeside={turnBeside} showAll={isComplete ? undefined : showAll} end={end} />
       </div>
-      {isPending ? <Answer one={one} isSeen={isSeen} showAll={showAll} onClosed={close} /> : <Settled one={one} isRaced={raced} story={story} />}
+      {isPending ? <Answer one={one} end={end} isComplete={isComplete} showAll={showAll} onClosed={close} /> : <Settled one={one} isRaced={raced} story={story} />}
     </>
   );
 }

@@ -7,13 +7,13 @@ import { commandOf, parseFilter, queryOf, SHOWN, type Parsed } from "./audit/fil
 import { RecordTools } from "./audit/record_tools.tsx";
 import { Story } from "./audit/story.tsx";
 import { TailTable } from "./audit/tail.tsx";
-import { useData } from "../data.ts";
 import { useKeys } from "../keys.ts";
 import { listen, pausedAt } from "../live.ts";
 import { Key } from "../part/marks.tsx";
+import { useMoves } from "../part/moves.ts";
 import { Note } from "../part/notes.tsx";
 import { TitleBlock } from "../part/title_block.tsx";
-import type { Reply } from "../reply.ts";
+import { useWaitingCalls } from "../part/waiting.ts";
 import { addressOf, go, route, setQuery } from "../router.ts";
 
 export function Audit() {
@@ -106,8 +106,7 @@ function TailPane({ parsed, selected, kept, close }: { parsed: Parsed; selected:
   const calls = useMemo(() => new Calls(parsed.search), [parsed]);
   const pane = useRef<HTMLDivElement>(null);
   const body = useRef<HTMLTableSectionElement>(null);
-  const waiting = useData<Reply<"/api/approvals">>("/api/approvals", { live: true, everyMs: 1000 });
-  const waitingCalls = useMemo(() => new Set(waiting.data?.approvals.map((it) => it.id)), [waiting.data]);
+  const waiting = useWaitingCalls();
 
   const movedAt = useRef(0);
   // A pointer that rests somewhere is nobody who reads.
@@ -141,13 +140,8 @@ function TailPane({ parsed, selected, kept, close }: { parsed: Parsed; selected:
     wasPaused.current = isPaused;
   });
 
-  const move = (by: number) => () => {
-    const links = [...(body.current?.querySelectorAll<HTMLElement>("td.tool a") ?? [])];
-    const at = links.indexOf(document.activeElement as HTMLElement);
-    const current = at >= 0 ? at : links.findIndex((link) => link.getAttribute("aria-current") === "true");
-    links[current < 0 ? 0 : Math.max(0, Math.min(links.length - 1, current + by))]?.focus();
-  };
-  useKeys({ j: move(1), k: move(-1), ...(selected === "" ? {} : { Escape: close }) });
+  useMoves(body, "td.tool a", { fromCurrent: true });
+  useKeys(selected === "" ? {} : { Escape: close });
 
   const showNew = () => {
     pane.current?.scrollTo({ top: 0 });
@@ -159,7 +153,7 @@ function TailPane({ parsed, selected, kept, close }: { parsed: Parsed; selected:
         tail={calls.tail.value}
         selected={selected}
         query={kept}
-        waiting={waitingCalls}
+        waiting={waiting}
         body={body}
         showNew={showNew}
         loadOlder={() => void calls.loadOlder()}

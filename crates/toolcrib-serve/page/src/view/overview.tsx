@@ -1,8 +1,6 @@
 // The overview: rates, what waits for a person, what got worse, and one row for each tool.
 import { Tail } from "./overview/tail.tsx";
-import { ToolTable } from "./overview/tool_table.tsx";
-import { MEASURES, type Overview as OverviewData, type ToolRow } from "./overview/figures.ts";
-import { useWaiting, WaitingList } from "./overview/waiting_list.tsx";
+import { WaitingList } from "./overview/waiting_list.tsx";
 import { currentWindow, type TimeWindow, WINDOWS } from "../window.ts";
 import { useData } from "../data.ts";
 import { count, figure, oneLine, plain, tick } from "../format.ts";
@@ -11,7 +9,13 @@ import { Shown } from "../part/notes.tsx";
 import { StripChart } from "../part/small_charts.tsx";
 import { Ago, Left } from "../part/texts.tsx";
 import { TitleBlock } from "../part/title_block.tsx";
+import { type ToolRow, ToolTable } from "../part/tool_table.tsx";
+import { useWaiting } from "../part/waiting.ts";
+import { MEASURES } from "../part/words.ts";
+import type { Reply } from "../reply.ts";
 import { addressOf } from "../router.ts";
+
+type OverviewData = Reply<"/api/overview">;
 
 export function Overview() {
   const window = currentWindow();

@@ -2,12 +2,12 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type Loaded, useData } from "../data.ts";
 import { useKeys } from "../keys.ts";
-import { pageDown, useSeen } from "../part/answer_lock.ts";
 import { useBeside } from "../part/file_difference.tsx";
+import { useCurrent } from "../part/moves.ts";
 import { Empty, FailureNote, Shown } from "../part/notes.tsx";
+import { pageDown } from "../part/page_down.ts";
 import { TitleBlock } from "../part/title_block.tsx";
 import type { Reply } from "../reply.ts";
-import { addressOf, go, route } from "../router.ts";
 import { ProposalQueue, SERVER, TOOL } from "./proposals/proposal_queue.tsx";
 import type { Plugin, Review } from "./proposals/proposal_words.ts";
 import { ReviewBody, ReviewHead } from "./proposals/review.tsx";
@@ -25,23 +25,8 @@ export function Proposals() {
   const settled = (kept.data?.proposals ?? []).filter((it) => it.status !== "pending");
   const tools = plugins.data?.plugins ?? [];
 
-  const wanted = route.value.rest;
-  const first = useRef<string | undefined>(undefined);
-  const [lastWanted, setLastWanted] = useState(wanted);
-  if (wanted !== lastWanted) {
-    first.current = undefined;
-    setLastWanted(wanted);
-  }
-  first.current ??= waiting[0]?.id ?? (waitingServers[0] && SERVER + waitingServers[0].name);
-  const current = wanted !== "" ? wanted : first.current;
-
-  const all = [...waiting.map((it) => it.id), ...waitingServers.map((it) => SERVER + it.name), ...settled.map((it) => it.id), ...tools.map((it) => TOOL + it.name)];
-  const move = (by: number) => () => {
-    const at = current === undefined ? -1 : all.indexOf(current);
-    const to = all[Math.max(0, Math.min(all.length - 1, at + by))];
-    if (to !== undefined) go(addressOf("proposals", to));
-  };
-  useKeys({ j: move(1), k: move(-1) });
+  const inOrder = [...waiting.map((it) => it.id), ...waitingServers.map((it) => SERVER + it.name)];
+  const current = useCurrent("proposals", inOrder, [...settled.map((it) => it.id), ...tools.map((it) => TOOL + it.name)]);
   const reload = () => [pending, kept, plugins, servers].forEach((it) => it.reload());
   return (
     <section class="view">
@@ -99,7 +84,6 @@ function OneProposal({ id, plugins, reload }: { id: string; plugins: Plugin[]; r
   const plugin = plugins.find((it) => it.name === (review?.proposal.toolName ?? id));
   const pane = useRef<HTMLDivElement>(null);
   const end = useRef<HTMLDivElement>(null);
-  const isSeen = useSeen(end, review !== undefined);
   const [isBeside, turnBeside] = useBeside();
   const showAll = () => pageDown(pane.current);
   useKeys({ v: () => (isWhole ? showAll() : setWhole(true)), d: turnBeside });
@@ -140,7 +124,7 @@ function OneProposal({ id, plugins, reload }: { id: string; plugins: Plugin[]; r
         {isPending ? (
           <Verdict
             review={review}
-            isSeen={isSeen}
+            end={end}
             showAll={showAll}
             onClosed={(how) => {
               setRaced(how === "raced");

@@ -1,5 +1,5 @@
 // The work of each agent: the sessions left, one of them in the middle, its plan and its limits right.
-import { useMemo } from "preact/hooks";
+import { useRef } from "preact/hooks";
 import { Changes } from "./sessions/changes.tsx";
 import { Lanes } from "./sessions/lanes.tsx";
 import { SessionCalls } from "./sessions/session_calls.tsx";
@@ -7,13 +7,16 @@ import { Side } from "./sessions/side.tsx";
 import { useData } from "../data.ts";
 import { absolute, count, oneLine, plain, span } from "../format.ts";
 import { useKeys } from "../keys.ts";
+import { shellWord } from "../part/command_line.ts";
 import { Badge, Tag } from "../part/marks.tsx";
+import { useMoves } from "../part/moves.ts";
 import { Empty, Shown } from "../part/notes.tsx";
 import { Ago } from "../part/texts.tsx";
 import { TitleBlock } from "../part/title_block.tsx";
+import { useWaitingCalls } from "../part/waiting.ts";
+import { doorWords } from "../part/words.ts";
 import type { Reply } from "../reply.ts";
 import { addressOf, go, route } from "../router.ts";
-import { shellWord } from "./audit/filters.ts";
 
 type Listed = Reply<"/api/sessions">["sessions"][number];
 export type OneSession = Reply<"/api/sessions/{session}">;
@@ -33,16 +36,13 @@ export function Sessions() {
   const since = query.get("since") ?? chosen?.first ?? null;
   const search = new URLSearchParams({ ...(whose === null ? {} : { principal: whose }), ...(since === null ? {} : { since }) }).toString();
   const path = `/api/sessions/${encodeURIComponent(name)}`;
-  const move = (by: number) => () => {
-    const links = [...document.querySelectorAll<HTMLElement>(".session-list a.item")];
-    const at = links.indexOf(document.activeElement as HTMLElement);
-    links[at < 0 ? 0 : Math.max(0, Math.min(links.length - 1, at + by))]?.focus();
-  };
-  useKeys({ j: move(1), k: move(-1), ...(session === "" ? {} : { Escape: () => go("/sessions") }) });
+  const items = useRef<HTMLElement>(null);
+  useMoves(items, "a.item");
+  useKeys(session === "" ? {} : { Escape: () => go("/sessions") });
   return (
     <section class="view">
       <div class={session === "" ? "panes sessions" : "panes sessions has-one"}>
-        <nav class="pane list session-list" aria-label="Sessions">
+        <nav ref={items} class="pane list session-list" aria-label="Sessions">
           <Shown loaded={list} what="The sessions">{(data) => <List data={data} current={chosen} />}</Shown>
         </nav>
         {name === "" ? (
@@ -106,19 +106,17 @@ function Item({ session, isCurrent }: { session: Listed; isCurrent: boolean }) {
         <span class="end">{session.open > 0 ? <Badge tone="info">{session.open} open</Badge> : <Ago time={session.last} suffix="" />}</span>
       </span>
       <span class="row second">
-        <span class="clip">{[session.principal ?? "user", DOORS[session.door ?? "terminal"] ?? session.door ?? ""].map(oneLine).join(", ")}</span>
+        <span class="clip">{`${oneLine(session.principal ?? "user")}, ${doorWords(session.door)}`}</span>
         <span class={`end ${bad.length > 0 ? "red" : ""}`}>{bad.length > 0 ? bad.join(", ") : `${count(session.calls)} ${session.calls === 1 ? "call" : "calls"}`}</span>
       </span>
     </a>
   );
 }
-const DOORS: Record<string, string> = { http: "HTTP", mcp: "MCP", terminal: "terminal", plugin: "plugin" };
 
 function One({ path, search }: { path: string; search: string }) {
   const query = search === "" ? "" : `?${search}`;
   const loaded = useData<OneSession>(path + query, { live: true, everyMs: 2000 });
-  const approvals = useData<Reply<"/api/approvals">>("/api/approvals", { live: true, everyMs: 1000 });
-  const waiting = useMemo(() => new Set(approvals.data?.approvals.map((it) => it.id)), [approvals.data]);
+  const waiting = useWaitingCalls();
   return (
     <>
       <div class="pane" tabIndex={0} role="region" aria-label="One session">
@@ -140,7 +138,7 @@ function One({ path, search }: { path: string; search: string }) {
   );
 }
 
-function Head({ data, waiting }: { data: OneSession; waiting: Set<string> }) {
+function Head({ data, waiting }: { data: OneSession; waiting: ReadonlySet<string> }) {
   const { session, truncated, calls } = data;
   const asked = calls.filter((call) => call.asked_person).length;
   const counts = [`${count(session.failed)} failed`, `${count(session.refused)} refused or declined`, `${count(asked)} asked`].join(", ");
@@ -167,7 +165,7 @@ function Head({ data, waiting }: { data: OneSession; waiting: Set<string> }) {
           <dt>Agent</dt>
           <dd>
             {oneLine(session.principal ?? "the user of this machine")}
-            {session.client != null && ` (${oneLine(session.client)})`} over {DOORS[session.door ?? "terminal"] ?? session.door}
+            {session.client != null && ` (${oneLine(session.client)})`} over {doorWords(session.door)}
           </dd>
         </div>
         <div>

@@ -1,11 +1,11 @@
 // The tools: the list of all, or one of them.
 import { ToolDetail } from "./tools/tool_detail.tsx";
-import { ToolTable } from "./overview/tool_table.tsx";
-import type { Overview } from "./overview/figures.ts";
-import { useWaiting } from "./overview/waiting_list.tsx";
 import { useData } from "../data.ts";
 import { Shown } from "../part/notes.tsx";
 import { TitleBlock } from "../part/title_block.tsx";
+import { ToolTable } from "../part/tool_table.tsx";
+import { useWaiting } from "../part/waiting.ts";
+import type { Reply } from "../reply.ts";
 import { route } from "../router.ts";
 import { currentWindow, WINDOWS } from "../window.ts";
 
@@ -17,7 +17,7 @@ export function Tools() {
 function ToolList() {
   const window = currentWindow();
   const path = `/api/overview?window=${window}`;
-  const loaded = useData<Overview>(path, { live: true });
+  const loaded = useData<Reply<"/api/overview">>(path, { live: true });
   const waiting = useWaiting();
   return (
     <section class="view">

@@ -1,66 +1,48 @@
 // The answer to a question that waits. Yes and no weigh the same, neither is the default, and both are locked until the
 // question can have been read.
+import type { RefObject } from "preact";
 import { useRef, useState } from "preact/hooks";
-import { ApiFailure, post } from "../../api.ts";
-import { second } from "../../data.ts";
 import { useKeys } from "../../keys.ts";
-import { connection } from "../../live.ts";
-import { useSettling } from "../../part/answer_lock.ts";
+import { type Closed, useAnswer } from "../../part/answer.ts";
+import { useAnswerLock } from "../../part/answer_lock.ts";
+import { Countdown } from "../../part/countdown.tsx";
 import { Key } from "../../part/marks.tsx";
 import { FailureNote, Note } from "../../part/notes.tsx";
 import type { Sent } from "../../reply.ts";
 import { AlwaysChoice, AlwaysHead } from "./always.tsx";
-import { Countdown } from "./countdown.tsx";
 import type { OneApproval } from "./question_words.ts";
 
 type Decision = Sent<"/api/approvals/{id}">["decision"];
-
-/** Words that were begun, by question: whoever looks at another one finds them again. */
-const drafts = new Map<string, string>();
 
 const LONGEST_WORDS = 4096;
 
 interface Props {
   one: OneApproval;
-  /** Whether everything that an answer is about was on the screen. */
-  isSeen: boolean;
+  /** What stands after all that an answer is about, and whether all before it is there. */
+  end: RefObject<HTMLElement | null>;
+  isComplete: boolean;
   showAll: () => void;
-  /** Called when the question is closed, by this answer or by another that was first. */
-  onClosed: (how: "used" | "raced") => void;
+  onClosed: (how: Closed) => void;
 }
 
-export function Answer({ one, isSeen, showAll, onClosed }: Props) {
-  const { approval } = one;
-  const [words, setWords] = useState(drafts.get(approval.id) ?? "");
+export function Answer({ one, end, isComplete, showAll, onClosed }: Props) {
+  const { approval, own, elsewhere } = one;
   const [chosen, setChosen] = useState(0);
-  const [failure, setFailure] = useState<ApiFailure>();
-  const [isBusy, setBusy] = useState(false);
-  const isSettling = useSettling();
+  const { words, write, send, failure, isBusy } = useAnswer(approval.id, "already_answered", onClosed);
+  const forbidden = own ? "You asked for this call, so somebody else has to answer." : null;
+  const { isSeen, isLocked, why } = useAnswerLock({ end, isComplete, forbidden, expiresAt: approval.expires_at });
   const field = useRef<HTMLTextAreaElement>(null);
   const firstChoice = useRef<HTMLInputElement>(null);
 
-  const why = whyOff(one, second.value * 1000);
-  const noOff = isBusy || isSettling || why.both !== null;
-  const yesOff = noOff || why.yes !== null || !isSeen;
+  const whyNoYes = elsewhere ? "The call is of another workspace, so it can only be approved there." : null;
+  const noOff = isBusy || isLocked;
+  const yesOff = noOff || whyNoYes !== null || !isSeen;
 
-  const send = (decision: Decision) => async () => {
+  const decide = (decision: Decision) => () => {
     if (decision === "deny" ? noOff : yesOff) return;
-    setBusy(true);
-    setFailure(undefined);
-    try {
-      const body = { decision, ...(decision === "deny" && words !== "" ? { words } : {}), ...(decision === "always" ? { grant: chosen } : {}) };
-      await post(`/api/approvals/${approval.id}`, body);
-      drafts.delete(approval.id);
-      onClosed("used");
-    } catch (error) {
-      if (!(error instanceof ApiFailure)) throw error;
-      if (error.code === "already_answered") onClosed("raced");
-      else setFailure(error);
-    } finally {
-      setBusy(false);
-    }
+    void send(`/api/approvals/${approval.id}`, { decision, ...(decision === "deny" && words !== "" ? { words } : {}), ...(decision === "always" ? { grant: chosen } : {}) });
   };
-  const [yes, no, always] = [send("approve"), send("deny"), send("always")];
+  const [yes, no, always] = [decide("approve"), decide("deny"), decide("always")];
   const hasGrants = approval.grants.length > 0;
   useKeys({
     y: yes,
@@ -69,7 +51,7 @@ export function Answer({ one, isSeen, showAll, onClosed }: Props) {
     c: () => field.current?.focus(),
     e: () => firstChoice.current?.focus(),
   });
-  const reason = why.both ?? why.yes ?? (isSeen ? null : "Not all of it was shown, so it cannot be run yet.");
+  const reason = why ?? whyNoYes ?? (isSeen ? null : "Not all of it was shown, so it cannot be run yet.");
   return (
     <aside class="pane answer" aria-label="Answer">
       <div class="section stack answer-bar">
@@ -84,7 +66,7 @@ export function Answer({ one, isSeen, showAll, onClosed }: Props) {
         </div>
         <p id="answer-off" class={reason === null ? "unseen" : "why-off"} role="status">
           {reason ?? ""}{" "}
-          {reason !== null && why.both === null && why.yes === null && (
+          {why === null && whyNoYes === null && !isSeen && (
             <button type="button" class="link" onClick={showAll}>
               View all of it
             </button>
@@ -107,10 +89,7 @@ export function Answer({ one, isSeen, showAll, onClosed }: Props) {
           maxLength={LONGEST_WORDS}
           value={words}
           placeholder="What it should do instead"
-          onInput={(event) => {
-            setWords(event.currentTarget.value);
-            drafts.set(approval.id, event.currentTarget.value);
-          }}
+          onInput={(event) => write(event.currentTarget.value)}
         />
       </div>
       {hasGrants ? (
@@ -128,15 +107,6 @@ export function Answer({ one, isSeen, showAll, onClosed }: Props) {
       )}
     </aside>
   );
-}
-
-/** Why no answer, or no yes, can be given here. */
-function whyOff(one: OneApproval, now: number): { both: string | null; yes: string | null } {
-  if (connection.value.state === "lost") return { both: "No connection: answers cannot be given until it is back.", yes: null };
-  if (one.own) return { both: "You asked for this call, so somebody else has to answer.", yes: null };
-  if (new Date(one.approval.expires_at).getTime() <= now) return { both: "Its time is over.", yes: null };
-  if (one.elsewhere) return { both: null, yes: "The call is of another workspace, so it can only be approved there." };
-  return { both: null, yes: null };
 }
 
 export function RacedNote({ one }: { one: OneApproval }) {

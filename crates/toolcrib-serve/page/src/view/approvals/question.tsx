@@ -7,12 +7,11 @@ import { FileDifferenceTable } from "../../part/file_difference.tsx";
 import { Key, Mark, PathCells } from "../../part/marks.tsx";
 import { Note } from "../../part/notes.tsx";
 import { Ago, Foreign, Sentence } from "../../part/texts.tsx";
+import { tierWords } from "../../part/words.ts";
 import type { Reply } from "../../reply.ts";
 import { addressOf } from "../../router.ts";
-import { resultOf, stationsOf } from "../audit/call.ts";
-import { type Approval, type OneApproval, argumentsOf, asker, changeWords, commandOf, doorOf, listed, recordedGist, undoWords } from "./question_words.ts";
-
-const TIERS = ["0, looks at what it is given", "1, reads", "2, writes", "3, dangerous"];
+import { resultOf, stationsOf } from "../../part/call.ts";
+import { type Approval, type OneApproval, askedArguments, askedCommand, asker, changeWords, doorOf, listed, recordedGist, undoWords } from "./question_words.ts";
 
 export function QuestionHead({ one }: { one: OneApproval }) {
   const { approval } = one;
@@ -39,7 +38,7 @@ export function QuestionHead({ one }: { one: OneApproval }) {
         {one.tier != null && (
           <div>
             <dt>Tier</dt>
-            <dd>{TIERS[one.tier]}</dd>
+            <dd>{tierWords(one.tier)}</dd>
           </div>
         )}
         <div>
@@ -80,8 +79,8 @@ interface BodyProps {
 
 export function QuestionBody({ one, isBeside, turnBeside, showAll, end }: BodyProps) {
   const { approval, changed, edits } = one;
-  const command = commandOf(approval, one.command);
-  const rest = Object.entries(argumentsOf(approval)).filter(([, value]) => value !== command);
+  const command = askedCommand(approval, one.command);
+  const rest = Object.entries(askedArguments(approval)).filter(([, value]) => value !== command);
   // Differences show what the arguments of an edit say.
   const isSaid = edits.some((edit) => edit.difference !== null);
   return (

@@ -1,5 +1,6 @@
 // What is said about a question: its fields in words. Everything that came from an agent goes through `plain`.
 import { oneLine, plain } from "../../format.ts";
+import { doorWords } from "../../part/words.ts";
 import type { Reply } from "../../reply.ts";
 
 export type OneApproval = Reply<"/api/approvals/{id}">;
@@ -14,29 +15,27 @@ export function asker(approval: Approval): string {
   return plain(principal.role === "user" ? approval.requester : principal.name);
 }
 
-const DOORS = { terminal: "the command line", http: "HTTP", mcp: "MCP", plugin: "a plugin" };
-
 export function doorOf(approval: Approval): string {
-  return `${DOORS[approval.caller.door]}, ${approval.is_parked ? "the call is parked" : "the client waits"}`;
+  return `${doorWords(approval.caller.door)}, ${approval.is_parked ? "the call is parked" : "the client waits"}`;
 }
 
 /** The command of a call, if it has one. Only of calls that wait, the server says which argument it is. */
-export function commandOf(approval: Approval, told?: string | null): string | null {
+export function askedCommand(approval: Approval, told?: string | null): string | null {
   if (told != null) return told;
   if (approval.runs == null) return null;
-  const args = argumentsOf(approval);
+  const args = askedArguments(approval);
   for (const name of ["command", "cmd", "script"]) if (typeof args[name] === "string") return args[name];
   return null;
 }
 
-export function argumentsOf(approval: Approval): Record<string, unknown> {
+export function askedArguments(approval: Approval): Record<string, unknown> {
   const { args } = approval;
   return typeof args === "object" && args !== null && !Array.isArray(args) ? (args as Record<string, unknown>) : {};
 }
 
 /** One line about a call, for lists. */
 export function gist(approval: Approval): string {
-  const command = commandOf(approval);
+  const command = askedCommand(approval);
   return oneLine(command ?? approval.what);
 }
 

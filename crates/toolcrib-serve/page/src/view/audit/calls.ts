@@ -4,8 +4,8 @@ import { signal, type Signal } from "@preact/signals";
 import { ApiFailure, get } from "../../api.ts";
 import { updatedAt } from "../../data.ts";
 import type { RecordEvent } from "../../live.ts";
+import { afterEvent, type Call } from "../../part/call.ts";
 import type { Reply } from "../../reply.ts";
-import { afterEvent, type Call } from "./call.ts";
 import { isWanted, queryOf, type Search } from "./filters.ts";
 
 export const PAGE = 100;

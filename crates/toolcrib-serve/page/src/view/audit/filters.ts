@@ -1,14 +1,13 @@
 // Which calls the tail shows. All of it is in the address: `filter` is what a person typed, `show` is a choice of theirs.
 // The server searches by it, and the page tests new calls by the same rules.
-import type { Call } from "./call.ts";
+import type { Call } from "../../part/call.ts";
+import { shellWord } from "../../part/command_line.ts";
+import { FILTER_KEYS, type FilterKey } from "../../part/filter_word.ts";
 
 /** What the server can search by, as its parameters are called. */
 export type Search = Partial<Record<"tool" | "actor" | "session" | "door" | "outcome" | "decision" | "changed" | "since" | "until" | "call" | "text", string>>;
 
-const KEYS = ["tool", "actor", "session", "door", "outcome", "decision", "since", "until", "call"] as const;
-type Key = (typeof KEYS)[number];
-
-const CHOICES: Partial<Record<Key, string[]>> = {
+const CHOICES: Partial<Record<FilterKey, string[]>> = {
   door: ["terminal", "http", "mcp", "plugin"],
   outcome: ["ok", "command_failed", "error", "refused", "unknown", "open"],
   decision: ["allow", "ask", "deny"],
@@ -36,7 +35,7 @@ export function parseFilter(words: string, show: string, now: number): Parsed {
   const text: string[] = [];
   for (const [, key, quoted, bare] of words.matchAll(/(?:([a-z]+):)?(?:"([^"]*)"|(\S+))/g)) {
     const value = quoted ?? bare ?? "";
-    const known = KEYS.find((it) => it === key);
+    const known = FILTER_KEYS.find((it) => it === key);
     if (known === undefined) {
       text.push(key === undefined ? value : `${key}:${value}`);
       continue;
@@ -63,11 +62,6 @@ function timeOf(value: string, now: number): string | null {
   return Number.isFinite(time) && Math.abs(time) < 8e15 ? new Date(time).toISOString() : null;
 }
 
-/** The words for one filter, quoted if they must be. */
-export function word(key: Key, value: string): string {
-  return /[\s"]/.test(value) ? `${key}:"${value.replaceAll('"', "")}"` : `${key}:${value}`;
-}
-
 export function queryOf(search: Search, more: Record<string, string> = {}): string {
   return new URLSearchParams({ ...search, ...more } as Record<string, string>).toString();
 }
@@ -76,10 +70,6 @@ export function queryOf(search: Search, more: Record<string, string> = {}): stri
 export function commandOf(search: Search): string {
   const words = Object.entries(search).map(([key, value]) => (key === "changed" ? "--changed" : key === "call" ? "" : `--${key} ${shellWord(value)}`));
   return ["toolcrib audit search", ...words.filter((it) => it !== "")].join(" ");
-}
-
-export function shellWord(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 /** Whether the server would find a call. What the reply says is not known here. */

@@ -2,17 +2,18 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { Output } from "./output.tsx";
-import { endWords, commandIn } from "./call.ts";
-import { word } from "./filters.ts";
 import { timelineOf, waitedWords, type CallStory, type StoryReply, type Timeline } from "./timeline.ts";
 import { useData } from "../../data.ts";
 import { absolute, bytes, count, duration, oneLine, plain, preciseClock, shortHash } from "../../format.ts";
+import { commandIn, endWords } from "../../part/call.ts";
 import { FileDifferenceTable } from "../../part/file_difference.tsx";
+import { filterWord } from "../../part/filter_word.ts";
 import { Badge, Key, Tag } from "../../part/marks.tsx";
 import { Shown } from "../../part/notes.tsx";
 import { Ago, Foreign, Sentence } from "../../part/texts.tsx";
 import { mayUndo, UndoCall } from "../../part/undo.tsx";
-import type { Reply } from "../../reply.ts";
+import { useWaitingCalls } from "../../part/waiting.ts";
+import { changeKind, doorWords } from "../../part/words.ts";
 import { addressOf } from "../../router.ts";
 
 export function Story({ id, close }: { id: string; close: () => void }) {
@@ -29,8 +30,7 @@ function Whole({ reply, reload, close }: { reply: StoryReply; reload: () => void
   const { call: story, differences } = reply;
   const timeline = timelineOf(story);
   const [isUndoOpen, setUndoOpen] = useState(false);
-  const approvals = useData<Reply<"/api/approvals">>(timeline.wait?.to === null ? "/api/approvals" : null, { live: true, everyMs: 1000 });
-  const isWaiting = timeline.wait?.to === null && approvals.data?.approvals.some((it) => it.id === story.call) === true;
+  const isWaiting = useWaitingCalls({ isWanted: timeline.wait?.to === null }).has(story.call);
   const canUndo = story.changes.length > 0 && story.taken_back_by == null && mayUndo();
   const command = commandIn(story.args);
   const told = differences.map((difference, at) => ({ difference, change: story.changes[at]! }));
@@ -62,12 +62,12 @@ function Whole({ reply, reload, close }: { reply: StoryReply; reload: () => void
       {told.map(({ difference, change }) =>
         difference === null ? (
           <p class="story-change second" key={`${change.at} ${change.path}`}>
-            <code>{plain(change.path)}</code>: {KINDS[change.kind] ?? change.kind}
+            <code>{plain(change.path)}</code>: {changeKind(change.kind)}
             {sizeWords(change)}
           </p>
         ) : (
           <div class="story-change" key={`${change.at} ${change.path}`}>
-            <FileDifferenceTable file={change.path} about={KINDS[change.kind] ?? change.kind} difference={difference} />
+            <FileDifferenceTable file={change.path} about={changeKind(change.kind)} difference={difference} />
           </div>
         ),
       )}
@@ -75,8 +75,6 @@ function Whole({ reply, reload, close }: { reply: StoryReply; reload: () => void
     </article>
   );
 }
-
-const KINDS: Record<string, string> = { created: "made", replaced: "changed", removed: "removed", made_directory: "folder made", removed_directory: "folder removed" };
 
 /** What there is instead of a difference. */
 function sizeWords({ before, after, kind }: CallStory["changes"][number]): string {
@@ -142,8 +140,8 @@ function Found({ story }: { story: CallStory }) {
           version <code>{shortHash(story.version)}</code>;{" "}
         </>
       )}
-      asked by {who === null ? "nobody known" : <a href={addressOf("audit", "", { filter: word("actor", who) })}>{oneLine(who)}</a>}
-      {story.role != null && ` (${story.role})`} over {DOORS[story.door ?? "terminal"] ?? story.door}
+      asked by {who === null ? "nobody known" : <a href={addressOf("audit", "", { filter: filterWord("actor", who) })}>{oneLine(who)}</a>}
+      {story.role != null && ` (${story.role})`} over {doorWords(story.door)}
       {story.client != null && `, ${oneLine(story.client)}`}
       {story.session != null && (
         <>
@@ -154,7 +152,6 @@ function Found({ story }: { story: CallStory }) {
     </Step>
   );
 }
-const DOORS: Record<string, string> = { http: "HTTP", mcp: "MCP", terminal: "the terminal", plugin: "a plugin" };
 
 function Checked({ story, timeline }: { story: CallStory; timeline: Timeline }) {
   const isBad = timeline.decided === undefined && timeline.wait === null && timeline.ended !== undefined;

@@ -1,20 +1,19 @@
 // The tail of the record: one row for each call, newest first. Rows keep their place while a person reads.
 import type { RefObject } from "preact";
-import { absolute, clock, count, plain, oneLine, preciseClock } from "../../format.ts";
+import { clock, count, preciseClock } from "../../format.ts";
 import { missedCalls, pausedAt, resume } from "../../live.ts";
+import { CallHead, CallRow } from "../../part/call_row.tsx";
 import { Key, PathCells } from "../../part/marks.tsx";
 import { Empty, FailureNote } from "../../part/notes.tsx";
 import { addressOf, go } from "../../router.ts";
-import { aboutOf, decidedBy, resultOf, stationsOf, type Call } from "./call.ts";
 import { PAGE, type Tail } from "./calls.ts";
-import { Sentence } from "../../part/texts.tsx";
 
-export interface TailProps {
+interface TailProps {
   tail: Tail;
   selected: string;
   query: Record<string, string>;
   /** Calls that wait for an answer now. */
-  waiting: Set<string>;
+  waiting: ReadonlySet<string>;
   body: RefObject<HTMLTableSectionElement | null>;
   showNew: () => void;
   loadOlder: () => void;
@@ -36,19 +35,10 @@ export function TailTable({ tail, selected, query, waiting, body, showNew, loadO
         <div class="pad">{tail.state === "loading" ? <p class="loading">Loading calls …</p> : tail.error === undefined && <Nothing hasFilter={hasFilter} />}</div>
       ) : (
         <table class="calls-table">
-          <thead>
-            <tr>
-              <th>Time</th>
-              <th>Path</th>
-              <th>Tool</th>
-              <th>Arguments</th>
-              <th>Decided by</th>
-              <th class="r">Took</th>
-            </tr>
-          </thead>
+          <CallHead />
           <tbody ref={body}>
             {tail.rows.map((call) => (
-              <Row key={call.call} call={call} isSelected={call.call === selected} query={query} isWaiting={waiting.has(call.call)} />
+              <CallRow key={call.call} call={call} isWaiting={waiting.has(call.call)} to={addressOf("audit", call.call, query)} time={<TailTime at={call.at} />} isSelected={call.call === selected} />
             ))}
           </tbody>
         </table>
@@ -120,35 +110,14 @@ function Nothing({ hasFilter }: { hasFilter: boolean }) {
 
 const DAY = 86_400_000;
 
-function Row({ call, isSelected, query, isWaiting }: { call: Call; isSelected: boolean; query: Record<string, string>; isWaiting: boolean }) {
-  const to = addressOf("audit", call.call, query);
-  const result = resultOf(call, isWaiting);
-  const about = aboutOf(call.args);
-  const isOld = Date.now() - Date.parse(call.at) > DAY;
+/** The record is of all days, so older calls have theirs. */
+function TailTime({ at }: { at: string }) {
+  const isOld = Date.now() - Date.parse(at) > DAY;
   return (
-    <tr class={isSelected ? "selected" : ""} onClick={(event) => (event.target as Element).closest("a") === null && go(to)}>
-      <td class="nowrap">
-        <time dateTime={call.at} title={absolute(call.at)}>
-          {isOld && <span class="third">{call.at.slice(0, 10)} </span>}
-          {preciseClock(call.at)}
-        </time>
-      </td>
-      <td>
-        <PathCells stations={stationsOf(call, isWaiting)} />
-      </td>
-      <td class="tool">
-        <a class="plain mono clip" href={to} aria-current={isSelected ? "true" : undefined} title={plain(call.tool)}>
-          {oneLine(call.tool) || "no tool"}
-        </a>
-      </td>
-      <td class="args mono clip" title={about.slice(0, 600)}>
-        <bdi dir="ltr">{about}</bdi>
-      </td>
-      <td class={`decided clip ${call.outcome === "refused" && !isWaiting ? "red" : ""}`} title={decidedBy(call)}>
-        <Sentence text={decidedBy(call) || (call.outcome === "open" ? "" : "–")} />
-      </td>
-      <td class={`r nowrap ${result.tone}`}>{result.words}</td>
-    </tr>
+    <>
+      {isOld && <span class="third">{at.slice(0, 10)} </span>}
+      {preciseClock(at)}
+    </>
   );
 }
 

@@ -3,6 +3,7 @@ import { useData } from "../../data.ts";
 import { count, oneLine, plain } from "../../format.ts";
 import { Empty, Shown } from "../../part/notes.tsx";
 import { Ago } from "../../part/texts.tsx";
+import { doorWords } from "../../part/words.ts";
 import type { Reply } from "../../reply.ts";
 import { addressOf } from "../../router.ts";
 
@@ -40,7 +41,7 @@ export function CallerTable() {
                     <td class="second cut" title={plain(it.client ?? "")}>
                       {oneLine(it.client ?? "–")}
                     </td>
-                    <td class="second">{oneLine(it.door ?? "terminal")}</td>
+                    <td class="second">{doorWords(it.door)}</td>
                     <td class="r">{count(it.calls)}</td>
                     <td class="r second nowrap">
                       <a class="plain" href={addressOf("audit", it.last_call)}>

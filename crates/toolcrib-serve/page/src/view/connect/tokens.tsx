@@ -4,6 +4,7 @@ import { ApiFailure, loggedIn, post, remove } from "../../api.ts";
 import { useData } from "../../data.ts";
 import { absolute, oneLine, plain } from "../../format.ts";
 import { Empty, FailureNote, Note, Shown } from "../../part/notes.tsx";
+import { SureButton } from "../../part/sure_button.tsx";
 import { Ago, CodeBox } from "../../part/texts.tsx";
 import type { Reply, Sent } from "../../reply.ts";
 
@@ -141,21 +142,24 @@ export function NewTokenForm({ isForAgent = false, onMade }: { isForAgent?: bool
 }
 
 function Row({ token, reload, onRotated }: { token: Token; reload: () => void; onRotated: (made: NewToken | undefined) => void }) {
-  const [sure, setSure] = useState<"rotate" | "revoke">();
   const [failure, setFailure] = useState<ApiFailure>();
   const path = `/api/tokens/${encodeURIComponent(token.name)}`;
-  const act = async () => {
+  const act = (work: () => Promise<NewToken | undefined>) => async () => {
     try {
-      onRotated(sure === "rotate" ? await post<NewToken>(`${path}/rotate`) : undefined);
-      if (sure === "revoke") await remove(path);
+      onRotated(await work());
       reload();
     } catch (error) {
       if (error instanceof ApiFailure) setFailure(error);
     }
-    setSure(undefined);
   };
   const isRevoked = token.revoked_at != null;
   const name = oneLine(token.name);
+  const rotate = act(() => post<NewToken>(`${path}/rotate`));
+  const revoke = act(() => remove<undefined>(path).then(() => undefined));
+  const actions = [
+    { button: "Rotate…", label: `Rotate ${name}…`, sure: `Give ${name} another token`, act: rotate },
+    { button: "Revoke…", label: `Revoke ${name}…`, sure: `Revoke ${name}`, act: revoke },
+  ];
   return (
     <tr class={isRevoked ? "third" : ""}>
       <td class="mono" title={plain(token.name)}>
@@ -181,25 +185,7 @@ function Row({ token, reload, onRotated }: { token: Token; reload: () => void; o
         {failure !== undefined && <span class="red"> {plain(failure.message)}</span>}
       </td>
       <td class="r nowrap">
-        {isRevoked ? null : sure === undefined ? (
-          <>
-            <button type="button" class="chip" aria-label={`Rotate ${name}…`} onClick={() => setSure("rotate")}>
-              Rotate…
-            </button>{" "}
-            <button type="button" class="chip" aria-label={`Revoke ${name}…`} onClick={() => setSure("revoke")}>
-              Revoke…
-            </button>
-          </>
-        ) : (
-          <>
-            <button type="button" class="chip no" onClick={act}>
-              {sure === "rotate" ? `Give ${name} another token` : `Revoke ${name}`}
-            </button>{" "}
-            <button type="button" class="chip" onClick={() => setSure(undefined)}>
-              Keep
-            </button>
-          </>
-        )}
+        {!isRevoked && <SureButton actions={actions} />}
       </td>
     </tr>
   );

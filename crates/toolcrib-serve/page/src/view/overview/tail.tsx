@@ -4,7 +4,7 @@ import { absolute, clock, oneLine } from "../../format.ts";
 import { listen, type RecordEvent } from "../../live.ts";
 import { PathCells } from "../../part/marks.tsx";
 import { addressOf } from "../../router.ts";
-import { afterEvent, resultOf, stationsOf, type Call } from "../audit/call.ts";
+import { afterEvent, resultOf, stationsOf, type Call } from "../../part/call.ts";
 
 const ROWS = 12;
 /** How many calls that have not ended are remembered. */

@@ -1,47 +1,12 @@
 // The questions and proposals that wait for a person, least time first.
-import { useMemo } from "preact/hooks";
-import { type ApiFailure, loggedIn } from "../../api.ts";
-import { useData } from "../../data.ts";
+import type { ApiFailure } from "../../api.ts";
 import { oneLine, plain } from "../../format.ts";
 import { Tag } from "../../part/marks.tsx";
 import { Empty, FailureNote } from "../../part/notes.tsx";
 import { Left } from "../../part/texts.tsx";
-import type { Reply } from "../../reply.ts";
+import type { WaitingItem } from "../../part/waiting.ts";
 
 const MOST_WAITING = 5;
-
-export interface WaitingItem {
-  kind: "approvals" | "proposals";
-  id: string;
-  /** The tool that would be called, or that is proposed. */
-  tool: string;
-  what: string;
-  until: string;
-}
-
-/** What waits, and which tools have calls that wait. */
-export function useWaiting(): { items: WaitingItem[]; tools: ReadonlySet<string>; failure: ApiFailure | undefined } {
-  const mayRead = loggedIn.value?.role !== "agent";
-  const approvals = useData<Reply<"/api/approvals">>(mayRead ? "/api/approvals" : null, { live: true });
-  const proposals = useData<Reply<"/api/tools/pending">>("/api/tools/pending", { live: true, everyMs: 5000 });
-  const failure = approvals.error ?? proposals.error;
-  return useMemo(() => {
-    const questions = (approvals.data?.approvals ?? []).map((it): WaitingItem => {
-      const who = it.caller.principal.name;
-      return { kind: "approvals", id: it.id, tool: it.tool, what: `${who}: ${summary(it.args)}`, until: it.expires_at };
-    });
-    const proposed = (proposals.data?.pending ?? []).map((it): WaitingItem => ({ kind: "proposals", id: it.toolName, tool: `plugins/${it.toolName}`, what: `${it.by}: proposes a tool`, until: it.expiresAt }));
-    const items = [...questions, ...proposed].sort((a, b) => a.until.localeCompare(b.until));
-    return { items, tools: new Set(questions.map((it) => it.tool)), failure };
-  }, [approvals.data, proposals.data, failure]);
-}
-
-/** The first text among the arguments says most: a command, a path. */
-function summary(args: unknown): string {
-  if (typeof args !== "object" || args === null) return "";
-  const first = Object.values(args).find((it) => typeof it === "string");
-  return typeof first === "string" ? first : JSON.stringify(args);
-}
 
 export function WaitingList({ items, failure }: { items: WaitingItem[]; failure: ApiFailure | undefined }) {
   return (

@@ -4,9 +4,8 @@ import { figure, oneLine, plain } from "../../format.ts";
 import { Badge, Key, Mark } from "../../part/marks.tsx";
 import { Ago, CodeBox, Foreign } from "../../part/texts.tsx";
 import { UnifiedDifference } from "../../part/unified_difference.tsx";
+import { tierWords } from "../../part/words.ts";
 import { exampleRows, permissionRows, type Review } from "./proposal_words.ts";
-
-const TIERS = ["0, looks at what it is given", "1, reads", "2, writes", "3, dangerous"];
 
 interface Props {
   review: Review;
@@ -44,7 +43,7 @@ export function ReviewHead({ review }: { review: Review }) {
         )}
         <div>
           <dt>Tier</dt>
-          <dd>{TIERS[review.tier]}</dd>
+          <dd>{tierWords(review.tier)}</dd>
         </div>
         <div>
           <dt>Proposed</dt>

@@ -3,10 +3,10 @@ import { useRef, useState } from "preact/hooks";
 import { ApiFailure, post } from "../../api.ts";
 import { count, plain } from "../../format.ts";
 import { useKeys } from "../../keys.ts";
-import { connection } from "../../live.ts";
-import { pageDown, useSeen, useSettling } from "../../part/answer_lock.ts";
+import { useAnswerLock } from "../../part/answer_lock.ts";
 import { Key } from "../../part/marks.tsx";
 import { FailureNote } from "../../part/notes.tsx";
+import { pageDown } from "../../part/page_down.ts";
 import { Foreign } from "../../part/texts.tsx";
 import { UnifiedDifference } from "../../part/unified_difference.tsx";
 import type { Reply } from "../../reply.ts";
@@ -39,11 +39,9 @@ interface PanesProps {
 function ServerPanes({ server, accept: send, accepted, failure }: PanesProps) {
   const pane = useRef<HTMLDivElement>(null);
   const end = useRef<HTMLDivElement>(null);
-  const isSeen = useSeen(end, true);
-  const isSettling = useSettling();
+  const { isSeen, isLocked, why } = useAnswerLock({ end, isComplete: true });
   const hash = server.waiting_hash ?? null;
-  const isLost = connection.value.state === "lost";
-  const isOff = hash === null || !isSeen || isSettling || isLost;
+  const isOff = hash === null || isLocked || !isSeen;
   const accept = () => {
     if (!isOff) void send(hash);
   };
@@ -112,7 +110,7 @@ function ServerPanes({ server, accept: send, accepted, failure }: PanesProps) {
                 Accept <Key name="y" />
               </button>
               <p id="answer-off" class={isOff ? "why-off" : "unseen"} role="status">
-                {isLost ? "No connection: answers cannot be given until it is back." : !isSeen ? "Not all of it was shown, so it cannot be accepted yet." : ""}
+                {why ?? (isSeen ? "" : "Not all of it was shown, so it cannot be accepted yet.")}
               </p>
             </>
           )}

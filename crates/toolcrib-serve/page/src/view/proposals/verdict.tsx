@@ -1,58 +1,44 @@
 // The answer to a proposal: bound to the hash of what is shown. A rejection needs a reason.
-import { useRef, useState } from "preact/hooks";
-import { ApiFailure, loggedIn, post } from "../../api.ts";
-import { second } from "../../data.ts";
+import type { RefObject } from "preact";
+import { useRef } from "preact/hooks";
+import { loggedIn } from "../../api.ts";
 import { absolute, plain } from "../../format.ts";
 import { useKeys } from "../../keys.ts";
-import { connection } from "../../live.ts";
-import { useSettling } from "../../part/answer_lock.ts";
+import { type Closed, useAnswer } from "../../part/answer.ts";
+import { useAnswerLock } from "../../part/answer_lock.ts";
+import { Countdown } from "../../part/countdown.tsx";
 import { Key, Mark } from "../../part/marks.tsx";
 import { FailureNote, Note } from "../../part/notes.tsx";
 import { Ago, Copy, Foreign } from "../../part/texts.tsx";
 import { addressOf } from "../../router.ts";
-import { Countdown } from "../approvals/countdown.tsx";
 import { grouped, type Review } from "./proposal_words.ts";
 
-const drafts = new Map<string, string>();
 const LONGEST_REASON = 4096;
 
 interface Props {
   review: Review;
-  isSeen: boolean;
+  /** What stands after all that an answer is about. */
+  end: RefObject<HTMLElement | null>;
   showAll: () => void;
-  onClosed: (how: "used" | "raced") => void;
+  onClosed: (how: Closed) => void;
 }
 
-export function Verdict({ review, isSeen, showAll, onClosed }: Props) {
+export function Verdict({ review, end, showAll, onClosed }: Props) {
   const { proposal } = review;
-  const [reason, setReason] = useState(drafts.get(proposal.id) ?? "");
-  const [failure, setFailure] = useState<ApiFailure>();
-  const [isBusy, setBusy] = useState(false);
-  const isSettling = useSettling();
+  const { words: reason, write, send, failure, isBusy } = useAnswer(proposal.id, "proposal_closed", onClosed);
+  const lock = useAnswerLock({ end, isComplete: true, forbidden: whyForbidden(review), expiresAt: proposal.expiresAt });
+  const { isSeen, why } = lock;
   const field = useRef<HTMLTextAreaElement>(null);
-  const why = whyOff(review, second.value * 1000);
-  const locked = isBusy || isSettling || why !== null;
+  const locked = isBusy || lock.isLocked;
   const hasReason = reason.trim() !== "";
   const [yesOff, noOff] = [locked || !isSeen, locked || !hasReason];
 
-  const send = (path: string, body: Record<string, string>, isOff: boolean) => async () => {
-    if (isOff) return;
-    setBusy(true);
-    setFailure(undefined);
-    try {
-      await post(`/api/tools/${path}/${encodeURIComponent(proposal.id)}`, body);
-      drafts.delete(proposal.id);
-      onClosed("used");
-    } catch (error) {
-      if (!(error instanceof ApiFailure)) throw error;
-      if (error.code === "proposal_closed") onClosed("raced");
-      else setFailure(error);
-    } finally {
-      setBusy(false);
-    }
+  const approve = () => {
+    if (!yesOff) void send(`/api/tools/approve/${encodeURIComponent(proposal.id)}`, { hash: proposal.hash });
   };
-  const approve = send("approve", { hash: proposal.hash }, yesOff);
-  const reject = send("reject", { reason: reason.trim() }, noOff);
+  const reject = () => {
+    if (!noOff) void send(`/api/tools/reject/${encodeURIComponent(proposal.id)}`, { reason: reason.trim() });
+  };
   useKeys({
     y: approve,
     // Without a reason, the key leads to where it is written.
@@ -96,10 +82,7 @@ export function Verdict({ review, isSeen, showAll, onClosed }: Props) {
           rows={2}
           maxLength={LONGEST_REASON}
           value={reason}
-          onInput={(event) => {
-            setReason(event.currentTarget.value);
-            drafts.set(proposal.id, event.currentTarget.value);
-          }}
+          onInput={(event) => write(event.currentTarget.value)}
         />
       </div>
       <WhatIsApproved hash={proposal.hash} />
@@ -146,11 +129,9 @@ export function WhatIsApproved({ hash }: { hash: string }) {
   );
 }
 
-function whyOff(review: Review, now: number): string | null {
-  if (connection.value.state === "lost") return "No connection: answers cannot be given until it is back.";
+function whyForbidden(review: Review): string | null {
   if (review.own) return "You proposed it, so somebody else has to answer.";
   if (loggedIn.value?.role === "agent") return "An agent cannot answer. Log in with the token of an approver.";
-  if (new Date(review.proposal.expiresAt).getTime() <= now) return "Its time is over.";
   return null;
 }
 

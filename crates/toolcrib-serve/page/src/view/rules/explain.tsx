@@ -6,6 +6,7 @@ import { ApiFailure, get, loggedIn, post } from "../../api.ts";
 import { useData } from "../../data.ts";
 import { oneLine, plain } from "../../format.ts";
 import { useKeys } from "../../keys.ts";
+import { callCommand } from "../../part/command_line.ts";
 import { Key, Mark } from "../../part/marks.tsx";
 import { FailureNote, Note } from "../../part/notes.tsx";
 import { argumentsOf, type Schema, SchemaForm } from "../../part/schema_form.tsx";
@@ -22,15 +23,6 @@ export interface Explained {
 
 interface Declared {
   function: { name: string; parameters: Schema };
-}
-
-function quoted(text: string): string {
-  return /^[\w./:=@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
-}
-
-function commandOf(tool: string, args: Record<string, unknown>): string {
-  const words = Object.entries(args).map(([key, value]) => quoted(typeof value === "string" ? `${key}=${value}` : `${key}:=${JSON.stringify(value)}`));
-  return ["toolcrib policy explain", quoted(tool), ...words].join(" ");
 }
 
 /** The texts of a form that stand for these arguments. */
@@ -59,7 +51,7 @@ export function Explain({ onExplained, onCall }: { onExplained: (explained: Expl
 
   const result = schema === undefined ? { args: {} } : argumentsOf(schema, values);
   const args = "args" in result ? result.args : undefined;
-  useEffect(() => onCall(tool === "" ? undefined : { command: commandOf(tool, args ?? {}), request: "POST /api/rules/explain" }), [tool, JSON.stringify(args)]);
+  useEffect(() => onCall(tool === "" ? undefined : { command: callCommand("policy explain", tool, args ?? {}), request: "POST /api/rules/explain" }), [tool, JSON.stringify(args)]);
 
   const explain = async (name: string, given: Record<string, unknown>) => {
     setFailure(undefined);

@@ -4,6 +4,7 @@ import { ApiFailure, remove } from "../../api.ts";
 import { useData } from "../../data.ts";
 import { absolute, count, oneLine, plain, shortId } from "../../format.ts";
 import { Empty, FailureNote, Note, Shown } from "../../part/notes.tsx";
+import { SureButton } from "../../part/sure_button.tsx";
 import { Ago, Left } from "../../part/texts.tsx";
 import type { Reply } from "../../reply.ts";
 
@@ -92,14 +93,13 @@ function exactly(grant: Grant): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-function Row({ grant, revoke }: { grant: Grant; revoke: () => void }) {
-  const [isSure, setSure] = useState(false);
+function Row({ grant, revoke }: { grant: Grant; revoke: () => Promise<void> }) {
   const isOver = grant.expires_at != null && new Date(grant.expires_at).getTime() < Date.now();
-  const name = shortId(grant.id);
+  const name = oneLine(shortId(grant.id));
   return (
     <tr class={isOver || !grant.enabled ? "third" : ""}>
       <td class="mono" title={plain(grant.id)}>
-        {oneLine(name)}
+        {name}
       </td>
       <td>{oneLine(grant.description)}</td>
       <td class="mono second whole">{plain(exactly(grant))}</td>
@@ -121,20 +121,7 @@ function Row({ grant, revoke }: { grant: Grant; revoke: () => void }) {
         {!grant.enabled ? "off" : grant.expires_at == null ? <span class="brass">until revoked</span> : isOver ? "ended" : <>in <Left until={grant.expires_at} /></>}
       </td>
       <td class="r nowrap">
-        {isSure ? (
-          <>
-            <button type="button" class="chip no" onClick={revoke}>
-              Revoke {oneLine(name)}
-            </button>{" "}
-            <button type="button" class="chip" onClick={() => setSure(false)}>
-              Keep
-            </button>
-          </>
-        ) : (
-          <button type="button" class="chip" aria-label={`Revoke ${oneLine(name)}…`} onClick={() => setSure(true)}>
-            Revoke…
-          </button>
-        )}
+        <SureButton actions={[{ button: "Revoke…", label: `Revoke ${name}…`, sure: `Revoke ${name}`, act: revoke }]} />
       </td>
     </tr>
   );

@@ -4,7 +4,8 @@ import { conditionsOf, type Rule, TONES } from "./matches.ts";
 import { ApiFailure, loggedIn, remove } from "../../api.ts";
 import { count, oneLine, plain } from "../../format.ts";
 import { Badge, Tag } from "../../part/marks.tsx";
-import { FailureNote, Note } from "../../part/notes.tsx";
+import { FailureNote } from "../../part/notes.tsx";
+import { SureButton } from "../../part/sure_button.tsx";
 import { Ago, CodeBox, Left } from "../../part/texts.tsx";
 import type { Reply } from "../../reply.ts";
 import { setQuery } from "../../router.ts";
@@ -91,7 +92,6 @@ function whyNot(rule: Rule, ownFile: string | null): string | undefined {
 }
 
 function Removal({ rule, ownFile, reload }: { rule: Rule; ownFile: string | null; reload: () => void }) {
-  const [isSure, setSure] = useState(false);
   const [failure, setFailure] = useState<ApiFailure>();
   const reason = whyNot(rule, ownFile);
   const act = async () => {
@@ -101,7 +101,6 @@ function Removal({ rule, ownFile, reload }: { rule: Rule; ownFile: string | null
       reload();
     } catch (error) {
       if (error instanceof ApiFailure) setFailure(error);
-      setSure(false);
     }
   };
   if (reason !== undefined) {
@@ -114,28 +113,15 @@ function Removal({ rule, ownFile, reload }: { rule: Rule; ownFile: string | null
       </p>
     );
   }
-  return (
+  const question = (
     <>
-      {isSure ? (
-        <Note tone="wait">
-          <b>Remove this rule from the file?</b> It holds no more, for everybody and at once.
-          <div class="options">
-            <button type="button" class="no" onClick={act}>
-              Remove the rule
-            </button>
-            <button type="button" onClick={() => setSure(false)}>
-              Keep it
-            </button>
-          </div>
-        </Note>
-      ) : (
-        <p>
-          <button type="button" onClick={() => setSure(true)}>
-            Remove…
-          </button>
-        </p>
-      )}
-      {failure !== undefined && <FailureNote what="The rule was not removed." failure={failure} />}
+      <b>Remove this rule from the file?</b> It holds no more, for everybody and at once.
     </>
+  );
+  return (
+    <div>
+      <SureButton actions={[{ button: "Remove…", sure: "Remove the rule", act }]} question={question} keep="Keep it" />
+      {failure !== undefined && <FailureNote what="The rule was not removed." failure={failure} />}
+    </div>
   );
 }

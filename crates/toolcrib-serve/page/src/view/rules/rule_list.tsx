@@ -3,8 +3,9 @@ import { useMemo, useRef } from "preact/hooks";
 import { aboutOf, EFFECTS, placeOf, type Rule, TONES } from "./matches.ts";
 import { loggedIn } from "../../api.ts";
 import { absolute, count, oneLine, plain, span } from "../../format.ts";
-import { useKeys } from "../../keys.ts";
-import { Badge, Key } from "../../part/marks.tsx";
+import { ListFilter } from "../../part/list_filter.tsx";
+import { Badge } from "../../part/marks.tsx";
+import { useMoves } from "../../part/moves.ts";
 import { Empty } from "../../part/notes.tsx";
 import { Ago } from "../../part/texts.tsx";
 import type { Reply } from "../../reply.ts";
@@ -25,27 +26,13 @@ export function RuleList({ data, uses }: { data: Reply<"/api/rules">; uses: Uses
       .sort((a, b) => EFFECTS.indexOf(a.effect) - EFFECTS.indexOf(b.effect) || Number(a.layer === "shipped") - Number(b.layer === "shipped"));
   }, [data, filter, layer]);
   const body = useRef<HTMLTableSectionElement>(null);
-  const move = (by: number) => () => {
-    const links = [...(body.current?.querySelectorAll<HTMLAnchorElement>("a.name") ?? [])];
-    const at = links.indexOf(document.activeElement as HTMLAnchorElement);
-    links[Math.max(0, Math.min(links.length - 1, at + by))]?.focus();
-  };
-  useKeys({ j: move(1), k: move(-1) });
+  useMoves(body, "a.name");
   const isAdmin = loggedIn.value?.role === "admin";
+  const chips = Object.entries(LAYERS).map(([id, name]) => ({ id, name, count: data.rules.filter((rule) => id === "" || rule.layer === id).length }));
   return (
     <>
       <div class="head filter">
-        <span class="search">
-          <input data-filter type="search" placeholder="Filter rules" aria-label="Filter rules" value={query.get("filter") ?? ""} onInput={(event) => setQuery({ filter: event.currentTarget.value })} />
-          <Key name="/" />
-        </span>
-        <span class="chips">
-          {Object.entries(LAYERS).map(([id, name]) => (
-            <button type="button" class="chip" key={id} aria-pressed={layer === id} onClick={() => setQuery({ layer: id })}>
-              {name} <i>{data.rules.filter((rule) => id === "" || rule.layer === id).length}</i>
-            </button>
-          ))}
-        </span>
+        <ListFilter what="rules" chips={chips} chosen={layer} name="layer" />
         <button type="button" class="end" onClick={() => setQuery({ write: "1" })} title={isAdmin ? undefined : "Only an admin adds rules. You can write one and see what it would change."}>
           Add a rule…
         </button>

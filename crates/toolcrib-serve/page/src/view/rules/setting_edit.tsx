@@ -1,10 +1,10 @@
 // A setting in hand, and the changes that are not saved. What they do to the file is shown before they are saved, and
 // they are saved only into the file that was shown.
 import { useEffect, useState } from "preact/hooks";
-import { FileDifference } from "./file_difference.tsx";
 import { discard, pending, type Report, type Setting, shownValue, want } from "./pending.ts";
 import { ApiFailure, post } from "../../api.ts";
 import { oneLine, plain } from "../../format.ts";
+import { FileDifferenceTable } from "../../part/file_difference.tsx";
 import { Badge } from "../../part/marks.tsx";
 import { Empty, FailureNote, Note } from "../../part/notes.tsx";
 import type { Reply } from "../../reply.ts";
@@ -220,7 +220,7 @@ function Trial({ changed }: { changed: Changed }) {
   const restarts = changed.needs_restart ?? [];
   return (
     <div class="stack">
-      {changed.file?.difference != null ? <FileDifference file={changed.file.path} difference={changed.file.difference} /> : <p class="second">The file stays as it is.</p>}
+      {changed.file?.difference != null ? <FileDifferenceTable file={changed.file.path} difference={changed.file.difference} /> : <p class="second">The file stays as it is.</p>}
       {restarts.length > 0 && (
         <Note tone="wait">
           <b>Holds only after a restart:</b> {restarts.map((it) => `${it.setting}, ${shownValue(it.old)} → ${shownValue(it.new)}`).join("; ")}.

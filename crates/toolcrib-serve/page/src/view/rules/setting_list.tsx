@@ -2,8 +2,9 @@
 import { useMemo, useRef } from "preact/hooks";
 import { pending, type Report, type Setting, shownValue } from "./pending.ts";
 import { oneLine, plain } from "../../format.ts";
-import { useKeys } from "../../keys.ts";
-import { Badge, Key } from "../../part/marks.tsx";
+import { ListFilter } from "../../part/list_filter.tsx";
+import { Badge } from "../../part/marks.tsx";
+import { useMoves } from "../../part/moves.ts";
 import { Empty, Note } from "../../part/notes.tsx";
 import { Ago } from "../../part/texts.tsx";
 import { addressOf, route, setQuery } from "../../router.ts";
@@ -17,30 +18,16 @@ const SHOWN: Record<string, { name: string; test: (setting: Setting) => boolean 
 export function SettingList({ data }: { data: Report }) {
   const { query } = route.value;
   const filter = (query.get("filter") ?? "").toLowerCase();
-  const show = SHOWN[query.get("show") ?? ""] ?? SHOWN[""]!;
+  const show = Object.keys(SHOWN).find((id) => id === query.get("show")) ?? "";
   const all = useMemo(() => Object.entries(data.settings), [data]);
-  const shown = all.filter(([name, setting]) => show.test(setting) && `${name} ${setting.about} ${shownValue(setting.value)}`.toLowerCase().includes(filter));
+  const shown = all.filter(([name, setting]) => SHOWN[show]!.test(setting) && `${name} ${setting.about} ${shownValue(setting.value)}`.toLowerCase().includes(filter));
   const body = useRef<HTMLTableSectionElement>(null);
-  const move = (by: number) => () => {
-    const links = [...(body.current?.querySelectorAll<HTMLAnchorElement>("a.name") ?? [])];
-    const at = links.indexOf(document.activeElement as HTMLAnchorElement);
-    links[Math.max(0, Math.min(links.length - 1, at + by))]?.focus();
-  };
-  useKeys({ j: move(1), k: move(-1) });
+  useMoves(body, "a.name");
+  const chips = Object.entries(SHOWN).map(([id, it]) => ({ id, name: it.name, count: all.filter(([, setting]) => it.test(setting)).length }));
   return (
     <>
       <div class="head filter">
-        <span class="search">
-          <input data-filter type="search" placeholder="Filter settings" aria-label="Filter settings" value={query.get("filter") ?? ""} onInput={(event) => setQuery({ filter: event.currentTarget.value })} />
-          <Key name="/" />
-        </span>
-        <span class="chips">
-          {Object.entries(SHOWN).map(([id, it]) => (
-            <button type="button" class="chip" key={id} aria-pressed={it === show} onClick={() => setQuery({ show: id })}>
-              {it.name} <i>{all.filter(([, setting]) => it.test(setting)).length}</i>
-            </button>
-          ))}
-        </span>
+        <ListFilter what="settings" chips={chips} chosen={show} />
       </div>
       <State data={data} />
       {shown.length === 0 ? (

@@ -8,6 +8,7 @@ import { useKeys } from "../../keys.ts";
 import { Badge, Key, Mark, Tag } from "../../part/marks.tsx";
 import { FailureNote, Shown } from "../../part/notes.tsx";
 import { Confirm, mayUndo, PreviewWords, undo } from "../../part/undo.tsx";
+import { changeKind } from "../../part/words.ts";
 import type { Reply } from "../../reply.ts";
 import { addressOf } from "../../router.ts";
 
@@ -99,8 +100,6 @@ function Table({ data, reload }: { data: ChangesReply; reload: () => void }) {
   );
 }
 
-const KINDS: Record<string, string> = { created: "new file", replaced: "changed", removed: "removed", made_directory: "new folder", removed_directory: "folder removed" };
-
 function filesOf(change: Change): { path: string; kind: string }[] {
   const seen = new Map<string, { path: string; kind: string }>();
   for (const { path, kind } of change.changes) if (!seen.has(path)) seen.set(path, { path, kind });
@@ -123,7 +122,7 @@ function Rows({ change, isOpen, open, close, run }: { change: Change; isOpen: bo
               )}
             </td>
             <td class="mono file">{plain(path)}</td>
-            <td>{KINDS[kind] ?? kind}</td>
+            <td>{changeKind(kind)}</td>
             <td>
               {at === 0 && (
                 <a class="plain mono" href={addressOf("audit", change.call)}>

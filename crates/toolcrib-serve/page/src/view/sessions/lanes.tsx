@@ -2,9 +2,9 @@
 // cursor stands in the head; arrow keys move it, Enter opens the call.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { clock, duration, oneLine } from "../../format.ts";
+import { aboutOf } from "../../part/call.ts";
 import { Mark } from "../../part/marks.tsx";
 import { addressOf, go } from "../../router.ts";
-import { aboutOf } from "../audit/call.ts";
 import type { OneSession } from "../sessions.tsx";
 
 type SessionCall = OneSession["calls"][number];
@@ -20,7 +20,7 @@ const RIGHT = 10;
 const ROW = 28;
 const AXIS = 24;
 
-export function Lanes({ data, waiting }: { data: OneSession; waiting: Set<string> }) {
+export function Lanes({ data, waiting }: { data: OneSession; waiting: ReadonlySet<string> }) {
   const box = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(700);
   const [cursor, setCursor] = useState<string | null>(null);

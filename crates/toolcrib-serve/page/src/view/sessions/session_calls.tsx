@@ -1,14 +1,12 @@
 // The calls of a session, newest first. Older ones come on demand.
 import { useState } from "preact/hooks";
 import { ApiFailure, get } from "../../api.ts";
-import { absolute, clock, count, oneLine, plain } from "../../format.ts";
-import { PathCells } from "../../part/marks.tsx";
+import { clock, count } from "../../format.ts";
+import { CallHead, CallRow } from "../../part/call_row.tsx";
+import { filterWord } from "../../part/filter_word.ts";
 import { FailureNote } from "../../part/notes.tsx";
 import { addressOf } from "../../router.ts";
-import { aboutOf, decidedBy, resultOf, stationsOf } from "../audit/call.ts";
-import { word } from "../audit/filters.ts";
 import type { OneSession } from "../sessions.tsx";
-import { Sentence } from "../../part/texts.tsx";
 
 type SessionCall = OneSession["calls"][number];
 
@@ -16,7 +14,7 @@ const FIRST_ROWS = 50;
 const MORE_ROWS = 200;
 const MOST_ROWS = 1000;
 
-export function SessionCalls({ data, waiting, path, search }: { data: OneSession; waiting: Set<string>; path: string; search: string }) {
+export function SessionCalls({ data, waiting, path, search }: { data: OneSession; waiting: ReadonlySet<string>; path: string; search: string }) {
   const [wanted, setWanted] = useState(FIRST_ROWS);
   const [older, setOlder] = useState<SessionCall[]>([]);
   const [hasEnded, setEnded] = useState(false);
@@ -46,22 +44,13 @@ export function SessionCalls({ data, waiting, path, search }: { data: OneSession
     <section class="section" aria-label="Calls of this session">
       <div class="section-head">
         <h2>Calls</h2>
-        <a href={addressOf("audit", "", { filter: word("session", data.session.session) })}>in the record</a>
+        <a href={addressOf("audit", "", { filter: filterWord("session", data.session.session) })}>in the record</a>
       </div>
       <table class="session-calls">
-        <thead>
-          <tr>
-            <th>Time</th>
-            <th>Path</th>
-            <th>Tool</th>
-            <th>Arguments</th>
-            <th>Decided by</th>
-            <th class="r">Took</th>
-          </tr>
-        </thead>
+        <CallHead />
         <tbody>
           {shown.map((call) => (
-            <Row key={call.call} call={call} isWaiting={waiting.has(call.call)} />
+            <CallRow key={call.call} call={call} isWaiting={waiting.has(call.call)} to={addressOf("audit", call.call)} time={clock(call.at)} />
           ))}
         </tbody>
       </table>
@@ -75,34 +64,5 @@ export function SessionCalls({ data, waiting, path, search }: { data: OneSession
           <p class="third">{count(MOST_ROWS)} calls are shown; the record has the others.</p>
         ))}
     </section>
-  );
-}
-
-function Row({ call, isWaiting }: { call: SessionCall; isWaiting: boolean }) {
-  const result = resultOf(call, isWaiting);
-  const about = aboutOf(call.args);
-  return (
-    <tr>
-      <td class="nowrap">
-        <time dateTime={call.at} title={absolute(call.at)}>
-          {clock(call.at)}
-        </time>
-      </td>
-      <td>
-        <PathCells stations={stationsOf(call, isWaiting)} />
-      </td>
-      <td>
-        <a class="plain mono clip" href={addressOf("audit", call.call)} title={plain(call.tool)}>
-          {oneLine(call.tool) || "no tool"}
-        </a>
-      </td>
-      <td class="mono clip" title={about.slice(0, 600)}>
-        <bdi dir="ltr">{about}</bdi>
-      </td>
-      <td class="clip" title={decidedBy(call)}>
-        <Sentence text={decidedBy(call) || "–"} />
-      </td>
-      <td class={`r nowrap ${result.tone}`}>{result.words}</td>
-    </tr>
   );
 }

@@ -1,16 +1,20 @@
 // One tool: how it is doing, how it fails, what it uses, who calls it, what policy says of it, and a call by hand.
 import { useState } from "preact/hooks";
-import type { Overview } from "../overview/figures.ts";
-import type { ToolList, ToolSeries } from "./figures.ts";
 import { ToolHead } from "./tool_head.tsx";
 import { Callers, Errors, PolicyOf, Resources, Versions } from "./tool_sections.tsx";
 import { TryIt } from "./try_it.tsx";
 import { useData } from "../../data.ts";
 import { clock } from "../../format.ts";
 import { FailureNote, Note, Shown } from "../../part/notes.tsx";
+import type { Schema } from "../../part/schema_form.tsx";
 import { TimeChart } from "../../part/time_chart.tsx";
 import { TitleBlock } from "../../part/title_block.tsx";
+import type { Reply } from "../../reply.ts";
 import { currentWindow, WINDOWS } from "../../window.ts";
+
+type ToolSeries = Reply<"/api/stats/series">;
+/** `GET /api/tools?toolset=NAME`. The specification does not say what a declaration looks like. */
+type ToolList = Reply<"/api/tools"> & { defs: { function: { name: string; description: string; parameters: Schema } }[] };
 
 /** The words of the try-it form on a command line, for the title block. */
 export interface SameCall {
@@ -21,7 +25,7 @@ export interface SameCall {
 export function ToolDetail({ name }: { name: string }) {
   const window = currentWindow();
   const path = `/api/stats/series?${new URLSearchParams({ tool: name, window })}`;
-  const overview = useData<Overview>(`/api/overview?window=${window}`, { live: true });
+  const overview = useData<Reply<"/api/overview">>(`/api/overview?window=${window}`, { live: true });
   const series = useData<ToolSeries>(path, { live: true });
   const listed = useData<ToolList>(`/api/tools?${new URLSearchParams({ toolset: name })}`);
   const row = overview.data?.tools.find((it) => it.tool === name);

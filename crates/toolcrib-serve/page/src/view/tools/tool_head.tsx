@@ -1,16 +1,16 @@
 // The head of one tool: what it is, how it does, and what an admin can do about it.
 import { useState } from "preact/hooks";
-import { KINDS, MEASURES, type ToolRow } from "../overview/figures.ts";
-import type { ToolSeries } from "./figures.ts";
 import { ApiFailure, loggedIn, post } from "../../api.ts";
 import { oneLine, plain } from "../../format.ts";
 import { Badge } from "../../part/marks.tsx";
 import { FailureNote, Note } from "../../part/notes.tsx";
-import { TIERS } from "../../part/small_charts.tsx";
 import { Ago } from "../../part/texts.tsx";
+import type { ToolRow } from "../../part/tool_table.tsx";
+import { MEASURES, tierWords, TOOL_KINDS } from "../../part/words.ts";
+import type { Reply } from "../../reply.ts";
 import { addressOf } from "../../router.ts";
 
-export function ToolHead({ name, row, series, description, reload }: { name: string; row: ToolRow | undefined; series: ToolSeries | undefined; description: string | undefined; reload: () => void }) {
+export function ToolHead({ name, row, series, description, reload }: { name: string; row: ToolRow | undefined; series: Reply<"/api/stats/series"> | undefined; description: string | undefined; reload: () => void }) {
   const since = series?.versions.changes.at(-1)?.at;
   return (
     <div class="tool-head">
@@ -25,8 +25,8 @@ export function ToolHead({ name, row, series, description, reload }: { name: str
               <dd>{oneLine(description)}</dd>
             </div>
           )}
-          {row?.kind != null && <Fact name="Kind">{KINDS[row.kind]}</Fact>}
-          {row?.tier != null && <Fact name="Tier">{`${row.tier}, ${TIERS[row.tier]}`}</Fact>}
+          {row?.kind != null && <Fact name="Kind">{TOOL_KINDS[row.kind]}</Fact>}
+          {row?.tier != null && <Fact name="Tier">{tierWords(row.tier)}</Fact>}
           {row?.version != null && (
             <Fact name="Version">
               <code>{row.version.slice(0, 12)}</code>

@@ -1,15 +1,19 @@
 // What is known of one tool beside its chart: errors, resources, versions, policy, callers.
-import type { ToolRow } from "../overview/figures.ts";
-import type { ToolResources, ToolSeries } from "./figures.ts";
 import { useData } from "../../data.ts";
 import { bytes, count, duration, figure, oneLine, plain } from "../../format.ts";
 import { Badge, Tag } from "../../part/marks.tsx";
 import { FailureNote, Shown } from "../../part/notes.tsx";
 import { Meter } from "../../part/small_charts.tsx";
 import { Ago } from "../../part/texts.tsx";
+import type { ToolRow } from "../../part/tool_table.tsx";
+import { doorWords } from "../../part/words.ts";
 import type { Reply } from "../../reply.ts";
 import { addressOf } from "../../router.ts";
-import { word } from "../audit/filters.ts";
+import { filterWord } from "../../part/filter_word.ts";
+
+type ToolSeries = Reply<"/api/stats/series">;
+/** `GET /api/tools/resources/NAME`. The specification does not name the limits. */
+type ToolResources = Reply<"/api/tools/resources/{tool}"> & { resources: { limits: Record<string, number> } };
 
 const MOST_ROWS = 8;
 
@@ -232,9 +236,9 @@ export function Callers({ data }: { data: ToolSeries }) {
             {data.callers.slice(0, MOST_ROWS).map((caller) => (
               <tr key={`${caller.principal} ${caller.door}`}>
                 <td>
-                  <a href={addressOf("audit", "", { filter: `${word("tool", data.tool)} ${word("actor", caller.principal)}` })}>{oneLine(caller.principal)}</a>
+                  <a href={addressOf("audit", "", { filter: `${filterWord("tool", data.tool)} ${filterWord("actor", caller.principal)}` })}>{oneLine(caller.principal)}</a>
                 </td>
-                <td>{caller.door === "mcp" || caller.door === "http" ? caller.door.toUpperCase() : plain(caller.door)}</td>
+                <td>{doorWords(caller.door)}</td>
                 <td class="r" title={caller.percent === null ? undefined : `${figure(caller.percent)} % of all calls`}>
                   {count(caller.calls)}
                 </td>

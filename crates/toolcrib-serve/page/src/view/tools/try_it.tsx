@@ -4,6 +4,7 @@ import type { SameCall } from "./tool_detail.tsx";
 import { ApiFailure, loggedIn, send } from "../../api.ts";
 import { duration, plain } from "../../format.ts";
 import { useKeys } from "../../keys.ts";
+import { callCommand } from "../../part/command_line.ts";
 import { Key, Tag } from "../../part/marks.tsx";
 import { FailureNote, Note } from "../../part/notes.tsx";
 import { argumentsOf, type Schema, SchemaForm } from "../../part/schema_form.tsx";
@@ -16,15 +17,6 @@ function executePath(name: string): string {
   const [catalogue, ...rest] = name.split("/");
   const parts = catalogue === "forgekeeper" ? rest : [catalogue!, ...rest];
   return `/api/tools/execute/${parts.map(encodeURIComponent).join("/")}`;
-}
-
-function quoted(text: string): string {
-  return /^[\w./:=@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
-}
-
-function commandOf(name: string, args: Record<string, unknown>): string {
-  const words = Object.entries(args).map(([key, value]) => quoted(typeof value === "string" ? `${key}=${value}` : `${key}:=${JSON.stringify(value)}`));
-  return ["toolcrib call", name, ...words].join(" ");
 }
 
 export function TryIt({ name, schema, onChange }: { name: string; schema: Schema; onChange: (same: SameCall) => void }) {
@@ -55,7 +47,7 @@ export function TryIt({ name, schema, onChange }: { name: string; schema: Schema
   useEffect(() => {
     const result = isJson ? { args: {} } : argumentsOf(schema, values);
     const args = "args" in result ? result.args : {};
-    onChange({ command: commandOf(name, args), request: `POST ${executePath(name)}` });
+    onChange({ command: callCommand("call", name, args), request: `POST ${executePath(name)}` });
   }, [values, isJson]);
 
   const run = (isDry: boolean) => async () => {

@@ -1,6 +1,6 @@
 // The time that is left to answer, on a steel rule.
-import { second } from "../../data.ts";
-import { absolute, countdown } from "../../format.ts";
+import { second } from "../data.ts";
+import { absolute, countdown } from "../format.ts";
 
 const TICKS = 8;
 

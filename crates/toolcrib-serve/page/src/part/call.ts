@@ -1,8 +1,8 @@
 // A call as lists show it: what a search of the record returns, and what events add to it while it runs.
-import { duration, oneLine } from "../../format.ts";
-import type { RecordEvent } from "../../live.ts";
-import type { Station } from "../../part/marks.tsx";
-import type { Reply } from "../../reply.ts";
+import { duration, oneLine } from "../format.ts";
+import type { RecordEvent } from "../live.ts";
+import type { Reply } from "../reply.ts";
+import type { Station } from "./marks.tsx";
 
 type Found = Reply<"/api/audit">["calls"][number];
 

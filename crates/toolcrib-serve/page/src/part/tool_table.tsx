@@ -1,18 +1,21 @@
 // One row for each tool, because operators compare rows. Filter and order are in the address. Rows keep their place
 // while one has the focus or the pointer is in the table: then only numbers change.
 import { useMemo, useRef, useState } from "preact/hooks";
-import { KINDS, MEASURES, type ToolRow } from "./figures.ts";
-import { count, figure, oneLine, plain } from "../../format.ts";
-import { useKeys } from "../../keys.ts";
-import { Badge, Key, Mark, type MarkName } from "../../part/marks.tsx";
-import { Empty } from "../../part/notes.tsx";
-import { CallBars, Tier } from "../../part/small_charts.tsx";
-import { Ago } from "../../part/texts.tsx";
-import { addressOf, go, route, setQuery } from "../../router.ts";
+import { count, figure, oneLine, plain } from "../format.ts";
+import type { Reply } from "../reply.ts";
+import { addressOf, go, route, setQuery } from "../router.ts";
+import { ListFilter } from "./list_filter.tsx";
+import { Badge, Key, Mark, type MarkName } from "./marks.tsx";
+import { useMoves } from "./moves.ts";
+import { Empty } from "./notes.tsx";
+import { CallBars, Tier } from "./small_charts.tsx";
+import { Ago } from "./texts.tsx";
+import { MEASURES, TOOL_KINDS } from "./words.ts";
 
+export type ToolRow = Reply<"/api/overview">["tools"][number];
 type Waiting = ReadonlySet<string>;
 const SHOWN: Record<string, { name: string; test: (row: ToolRow, waiting: Waiting) => boolean }> = {
-  all: { name: "All", test: () => true },
+  "": { name: "All", test: () => true },
   called: { name: "Called", test: (row) => row.calls + row.refused + row.declined > 0 },
   regressed: { name: "Regressed", test: (row) => row.health.severity !== null },
   waiting: { name: "Waiting", test: (row, waiting) => waiting.has(row.tool) },
@@ -46,7 +49,8 @@ function compare(a: Value, b: Value): number {
 export function ToolTable({ rows, window, waiting }: { rows: ToolRow[]; window: string; waiting: Waiting }) {
   const { query } = route.value;
   const filter = query.get("filter") ?? "";
-  const shown = SHOWN[query.get("show") ?? "all"] ?? SHOWN.all!;
+  const show = Object.keys(SHOWN).find((id) => id === query.get("show")) ?? "";
+  const shown = SHOWN[show]!;
   const sort = query.get("sort") ?? "calls";
   const isReversed = sort.startsWith("-");
   const column = COLUMNS.find((it) => it.id === sort.replace(/^-/, "")) ?? COLUMNS[4]!;
@@ -69,28 +73,14 @@ export function ToolTable({ rows, window, waiting }: { rows: ToolRow[]; window: 
   }, [rows, filter, shown, sort, isHeld, waiting]);
 
   const body = useRef<HTMLTableSectionElement>(null);
-  const move = (by: number) => () => {
-    const links = [...(body.current?.querySelectorAll<HTMLAnchorElement>("a.name") ?? [])];
-    const at = links.indexOf(document.activeElement as HTMLAnchorElement);
-    links[Math.max(0, Math.min(links.length - 1, at + by))]?.focus();
-  };
-  useKeys({ j: move(1), k: move(-1) });
+  useMoves(body, "a.name");
 
   const orderBy = (id: string) => () => setQuery({ sort: sort === id ? `-${id}` : id === "calls" ? "" : id });
+  const chips = Object.entries(SHOWN).map(([id, it]) => ({ id, name: it.name, count: rows.filter((row) => it.test(row, waiting)).length }));
   return (
     <section class="pane tools wide-table" aria-label="Tools" onPointerEnter={() => setHeld(true)} onPointerLeave={() => setHeld(false)} onFocusIn={() => setHeld(true)} onFocusOut={() => setHeld(false)}>
       <div class="head">
-        <span class="search">
-          <input data-filter type="search" placeholder="Filter tools" aria-label="Filter tools" value={filter} onInput={(event) => setQuery({ filter: event.currentTarget.value })} />
-          <Key name="/" />
-        </span>
-        <span class="chips">
-          {Object.entries(SHOWN).map(([id, it]) => (
-            <button type="button" class="chip" key={id} aria-pressed={it === shown} onClick={() => setQuery({ show: id === "all" ? "" : id })}>
-              {it.name} <i>{rows.filter((row) => it.test(row, waiting)).length}</i>
-            </button>
-          ))}
-        </span>
+        <ListFilter what="tools" chips={chips} chosen={show} />
         <span class="end not-phone third">
           <Key name="j" /> <Key name="k" /> move
           <Key name="Enter" /> open
@@ -155,7 +145,7 @@ function RowCells({ row, isWaiting }: { row: ToolRow; isWaiting: boolean }) {
           </a>
         </span>
       </td>
-      <td class="hide">{row.kind === null ? "–" : KINDS[row.kind]}</td>
+      <td class="hide">{row.kind === null ? "–" : TOOL_KINDS[row.kind]}</td>
       <td class="hide">{row.tier === null ? "–" : <Tier tier={row.tier} />}</td>
       <td class="hide mono">
         {row.version?.slice(0, 7) ?? "–"} {row.is_new_version && <span class="brass">new</span>}
@@ -195,7 +185,7 @@ function Figure({ value, isBad = false, hide = false }: { value: number | null; 
   return <td class={`r ${tone} ${hide ? "hide" : ""}`}>{value === null ? "–" : figure(value)}</td>;
 }
 
-export function HealthBadge({ row }: { row: ToolRow }) {
+function HealthBadge({ row }: { row: ToolRow }) {
   const { state, regression, because } = row.health;
   if (state === "ok") return <>ok</>;
   if (state === "disabled") return <Badge tone="off" mark="off">off</Badge>;

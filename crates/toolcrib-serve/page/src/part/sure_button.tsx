@@ -1,0 +1,61 @@
+// Buttons for what is not done at once: the first press shows what it would do by name, and a way back.
+import { type ComponentChildren, Fragment } from "preact";
+import { useState } from "preact/hooks";
+import { Note } from "./notes.tsx";
+
+interface SureAction {
+  /** What the first button says: "Revoke…". */
+  button: string;
+  /** The name of the first button, where others say the same. */
+  label?: string;
+  /** What the second button says: "Revoke ci". */
+  sure: string;
+  act: () => Promise<void>;
+}
+
+interface Props {
+  actions: SureAction[];
+  /** What is said before the second button. Without it, both are as small as in a table. */
+  question?: ComponentChildren;
+  keep?: string;
+}
+
+export function SureButton({ actions, question, keep = "Keep" }: Props) {
+  const [chosen, choose] = useState<SureAction>();
+  const look = question === undefined ? "chip" : "";
+  if (chosen === undefined) {
+    return (
+      <>
+        {actions.map((it, at) => (
+          <Fragment key={it.button}>
+            {at > 0 && " "}
+            <button type="button" class={look} aria-label={it.label} onClick={() => choose(it)}>
+              {it.button}
+            </button>
+          </Fragment>
+        ))}
+      </>
+    );
+  }
+  const run = async () => {
+    await chosen.act();
+    choose(undefined);
+  };
+  const answers = (
+    <>
+      <button type="button" class={`${look} no`} onClick={run}>
+        {chosen.sure}
+      </button>{" "}
+      <button type="button" class={look} onClick={() => choose(undefined)}>
+        {keep}
+      </button>
+    </>
+  );
+  if (question === undefined) return answers;
+  return (
+    <Note tone="wait">
+      {question}
+      <div class="options">{answers}</div>
+    </Note>
+  );
+}

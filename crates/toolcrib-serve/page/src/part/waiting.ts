@@ -1,0 +1,49 @@
+// What waits for a person.
+import { useMemo } from "preact/hooks";
+import { type ApiFailure, loggedIn } from "../api.ts";
+import { type Loaded, useData } from "../data.ts";
+import type { Reply } from "../reply.ts";
+
+/** Loads the open questions. An agent may not read them. */
+function useQuestions({ isWanted = true, everyMs = 1000 }): Loaded<Reply<"/api/approvals">> {
+  const mayRead = loggedIn.value?.role !== "agent";
+  return useData(isWanted && mayRead ? "/api/approvals" : null, { live: true, everyMs });
+}
+
+/** Returns the calls that wait for an answer now, by their ids. */
+export function useWaitingCalls({ isWanted = true } = {}): ReadonlySet<string> {
+  const { data } = useQuestions({ isWanted });
+  return useMemo(() => new Set(data?.approvals.map((it) => it.id)), [data]);
+}
+
+export interface WaitingItem {
+  kind: "approvals" | "proposals";
+  id: string;
+  /** The tool that would be called, or that is proposed. */
+  tool: string;
+  what: string;
+  until: string;
+}
+
+/** Returns what waits, least time first, and which tools have calls that wait. */
+export function useWaiting(): { items: WaitingItem[]; tools: ReadonlySet<string>; failure: ApiFailure | undefined } {
+  const approvals = useQuestions({ everyMs: 2000 });
+  const proposals = useData<Reply<"/api/tools/pending">>("/api/tools/pending", { live: true, everyMs: 5000 });
+  const failure = approvals.error ?? proposals.error;
+  return useMemo(() => {
+    const questions = (approvals.data?.approvals ?? []).map((it): WaitingItem => {
+      const who = it.caller.principal.name;
+      return { kind: "approvals", id: it.id, tool: it.tool, what: `${who}: ${summary(it.args)}`, until: it.expires_at };
+    });
+    const proposed = (proposals.data?.pending ?? []).map((it): WaitingItem => ({ kind: "proposals", id: it.toolName, tool: `plugins/${it.toolName}`, what: `${it.by}: proposes a tool`, until: it.expiresAt }));
+    const items = [...questions, ...proposed].sort((a, b) => a.until.localeCompare(b.until));
+    return { items, tools: new Set(questions.map((it) => it.tool)), failure };
+  }, [approvals.data, proposals.data, failure]);
+}
+
+/** The first text among the arguments says most: a command, a path. */
+function summary(args: unknown): string {
+  if (typeof args !== "object" || args === null) return "";
+  const first = Object.values(args).find((it) => typeof it === "string");
+  return typeof first === "string" ? first : JSON.stringify(args);
+}
