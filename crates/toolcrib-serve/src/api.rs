@@ -6,6 +6,7 @@ mod approvals;
 mod audit;
 mod backend;
 mod blocking;
+mod brief;
 mod call_headers;
 mod calls;
 mod client_snippet;

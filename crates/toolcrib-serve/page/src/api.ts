@@ -10,6 +10,15 @@ export interface LoggedIn {
 }
 export const loggedIn = signal<LoggedIn | null | undefined>(undefined);
 
+/** Why nobody is logged in any more, if the page knows. */
+export const whyLoggedOut = signal<ApiFailure | null>(null);
+
+/** Whether the server answered when it was last asked who is logged in. */
+export const isAnswered = signal(true);
+
+// Whether a request after logging in was answered. Until then, a refusal says that the browser keeps no cookie.
+let isCookieKept = false;
+
 // A browser sends the cookie of a host to all its ports, so another server on this machine could learn it. The second
 // secret stays in the storage of this origin, and every request sends it.
 const STORED = "toolcrib.csrf";
@@ -92,7 +101,10 @@ export async function send(
     if (error instanceof DOMException && error.name === "AbortError") throw error;
     throw new ApiFailure(0, "unreachable", "The server does not answer.", null, {});
   }
-  if (response.ok) return response;
+  if (response.ok) {
+    isCookieKept ||= loggedIn.value != null;
+    return response;
+  }
   throw await failureOf(response);
 }
 
@@ -106,28 +118,49 @@ async function failureOf(response: Response): Promise<ApiFailure> {
   }
   const code = typeof reply.error === "string" ? reply.error : `status ${response.status}`;
   const message = typeof reply.message === "string" ? reply.message : `The server replied with ${response.status}.`;
-  if ((response.status === 401 || code === "csrf") && loggedIn.value) loggedIn.value = null;
-  return new ApiFailure(response.status, code, message, requestId, reply);
+  const failure = new ApiFailure(response.status, code, message, requestId, reply);
+  if ((response.status === 401 || code === "csrf") && loggedIn.value) endSession(failure);
+  return failure;
 }
 
-/** Asks the server who is logged in. */
+function endSession(failure: ApiFailure): void {
+  const noCookie = `The browser did not keep the cookie of ${location.host}. Allow cookies for it, then log in again.`;
+  whyLoggedOut.value = isCookieKept ? failure : new ApiFailure(failure.status, failure.code, noCookie, failure.requestId, {});
+  loggedIn.value = null;
+}
+
+const RETRY_MS = 2000;
+
+/** Asks the server who is logged in, until it answers. */
 export async function findSession(): Promise<void> {
-  try {
-    loggedIn.value = await get<LoggedIn>("/page/session");
-  } catch (error) {
-    if (error instanceof ApiFailure && error.isUnreachable) throw error;
-    loggedIn.value = null;
+  for (;;) {
+    try {
+      loggedIn.value = await get<LoggedIn>("/page/session");
+      whyLoggedOut.value = null;
+      break;
+    } catch (error) {
+      isAnswered.value = !(error instanceof ApiFailure && error.isUnreachable);
+      if (isAnswered.value) {
+        loggedIn.value = null;
+        break;
+      }
+    }
+    await new Promise((done) => setTimeout(done, RETRY_MS));
   }
+  isAnswered.value = true;
 }
 
 export async function logIn(secret: { token: string } | { link: string }): Promise<void> {
   const found = await post<LoggedIn>("/page/login", secret);
   storeSecret(found.csrf);
+  isCookieKept = false;
+  whyLoggedOut.value = null;
   loggedIn.value = found;
 }
 
 export async function logOut(): Promise<void> {
   await post("/page/logout").catch(() => undefined);
   storeSecret(null);
+  whyLoggedOut.value = null;
   loggedIn.value = null;
 }

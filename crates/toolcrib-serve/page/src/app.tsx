@@ -1,14 +1,15 @@
-// The frame of every view: the bar with its numbered drawers, and the view that the address names.
+// The frame of every view: the bar with the numbered views, and the view that the address names.
 import type { ComponentType } from "preact";
 import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
-import { loggedIn, logOut } from "./api.ts";
+import { isAnswered, loggedIn, logOut } from "./api.ts";
 import { second, useData } from "./data.ts";
 import { clock, count } from "./format.ts";
 import { useKeys } from "./keys.ts";
 import { connection, follow, missedCalls, pause, pausedAt, resume, retryNow } from "./live.ts";
 import { Login } from "./login.tsx";
 import { Help } from "./help.tsx";
+import { Boundary } from "./part/boundary.tsx";
 import { Key } from "./part/marks.tsx";
 import { Note } from "./part/notes.tsx";
 import type { Reply } from "./reply.ts";
@@ -30,7 +31,7 @@ interface View {
   view: ComponentType;
 }
 
-/** The drawers. The number of each is its key. */
+/** The number of each is its key. */
 const VIEWS: View[] = [
   { path: "", name: "Overview", view: Overview },
   { path: "approvals", name: "Approvals", view: Approvals },
@@ -41,15 +42,20 @@ const VIEWS: View[] = [
   { path: "rules", name: "Rules", view: Rules },
   { path: "connect", name: "Connect", view: Connect },
 ];
-/** The drawers that a phone shows; the others are behind "More". */
+/** The views that the bar of a phone has; the others are behind "More". */
 const ON_PHONE = ["", "approvals", "tools", "audit"];
 
-/** How many questions and proposals wait, for the drawers. */
+/** How many questions and proposals wait, for the bar. */
 const waiting = signal({ approvals: 0, proposals: 0 });
 
 export function App() {
-  if (loggedIn.value === undefined) return <p class="pad loading">Loading …</p>;
+  if (loggedIn.value === undefined) return <Beginning />;
   return loggedIn.value === null ? <Login /> : <Frame />;
+}
+
+/** Until the server has said who is logged in. */
+function Beginning() {
+  return <p class="pad loading">{isAnswered.value ? "Loading …" : "The server does not answer. The page tries again every two seconds."}</p>;
 }
 
 function Frame() {
@@ -82,7 +88,9 @@ function Frame() {
       <LostNote />
       <main id="main" tabIndex={-1}>
         <h1 class="unseen">{current?.name ?? "Not found"}</h1>
-        <Shown key={current?.path ?? "none"} />
+        <Boundary key={current?.path ?? "none"} what="This view">
+          <Shown />
+        </Boundary>
       </main>
       {isHelpOpen && <Help close={() => setHelpOpen(false)} />}
     </>

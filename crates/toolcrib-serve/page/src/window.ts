@@ -7,5 +7,5 @@ export type TimeWindow = keyof typeof WINDOWS;
 /** The window that the address names, or an hour. */
 export function currentWindow(): TimeWindow {
   const wanted = route.value.query.get("window");
-  return wanted !== null && wanted in WINDOWS ? (wanted as TimeWindow) : "1h";
+  return wanted !== null && Object.hasOwn(WINDOWS, wanted) ? (wanted as TimeWindow) : "1h";
 }
