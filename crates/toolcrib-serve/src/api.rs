@@ -36,7 +36,9 @@ mod plugin_replies;
 mod plugin_source;
 mod plugins;
 mod proposals;
+mod recorded_event;
 mod rule_trials;
+mod rule_uses;
 mod rule_view;
 mod rules;
 mod rules_replay;
@@ -114,6 +116,7 @@ fn described_operations() -> Vec<Operation> {
         servers::operations,
         rules::operations,
         rule_trials::operations,
+        rule_uses::operations,
         connect::operations,
         tokens::operations,
         undo::operations,
