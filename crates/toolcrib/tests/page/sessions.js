@@ -23,7 +23,13 @@ main(async () => {
       { content: "Change them", activeForm: "Changing", status: "in_progress" },
     ],
   });
-  await page.getByRole("link", { name: /http-agent/ }).waitFor();
+  const first = page.getByRole("link", { name: /http-agent/ });
+  await first.waitFor();
+  await until("the session that is shown is in the address", () => new URL(page.url()).pathname === "/sessions/http-agent");
+  // A newer session comes, and what is shown stays.
+  await execute("clemini/read_file", { file_path: "notes.txt" }, { conv_id: "newer-one" });
+  await page.getByRole("link", { name: /newer-one/ }).waitFor();
+  check((await first.getAttribute("aria-current")) === "true", "the chosen session stays");
   await execute("clemini/read_file", { file_path: "notes.txt" });
   await approved("clemini/edit", { file_path: "notes.txt", old_string: "one", new_string: "1" });
   await approved("clemini/edit", { file_path: "notes.txt", old_string: "two", new_string: "2" });

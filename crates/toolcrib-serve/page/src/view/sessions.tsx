@@ -1,10 +1,10 @@
 // The work of each agent: the sessions left, one of them in the middle, its plan and its limits right.
-import { useRef } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { Changes } from "./sessions/changes.tsx";
 import { Lanes } from "./sessions/lanes.tsx";
 import { SessionCalls } from "./sessions/session_calls.tsx";
 import { Side } from "./sessions/side.tsx";
-import { useData } from "../data.ts";
+import { type Loaded, useData } from "../data.ts";
 import { absolute, count, oneLine, plain, span } from "../format.ts";
 import { useKeys } from "../keys.ts";
 import { shellWord } from "../part/command_line.ts";
@@ -16,28 +16,58 @@ import { TitleBlock } from "../part/title_block.tsx";
 import { useWaitingCalls } from "../part/waiting.ts";
 import { doorWords } from "../part/words.ts";
 import type { Reply } from "../reply.ts";
-import { addressOf, go, route } from "../router.ts";
+import { addressOf, go, replaceWith, route } from "../router.ts";
 
-type Listed = Reply<"/api/sessions">["sessions"][number];
+type SessionList = Reply<"/api/sessions">;
+type Listed = SessionList["sessions"][number];
 export type OneSession = Reply<"/api/sessions/{session}">;
 
 /** A session that called within this time is at work. */
 const RECENT_MS = 15 * 60_000;
 
+/** Where the list and one session are side by side. Elsewhere, the address without a session is the list alone. */
+const SIDE_BY_SIDE = "(min-width: 1200px)";
+
+interface Chosen {
+  name: string;
+  whose: string | null;
+  since: string | null;
+}
+
+/** Returns the session that the address names, or the newest. It stays when the list is loaded again in another order. */
+function useChosen(list: Loaded<SessionList>): Chosen | undefined {
+  const { rest, query } = route.value;
+  const [principal, since] = [query.get("principal"), query.get("since")];
+  const kept = useRef<{ address: string; chosen: Chosen }>(undefined);
+  const address = JSON.stringify([rest, principal, since]);
+  const isKnown = list.data !== undefined || list.error !== undefined;
+  if (kept.current?.address !== address && isKnown) {
+    const sessions = list.data?.sessions ?? [];
+    const found = rest === "" ? sessions[0] : sessions.find((it) => it.session === rest && (principal === null || it.principal === principal));
+    const name = found?.session ?? rest;
+    // Calls before the list begins belong to the session too, as far as the link to it says when they were.
+    if (name !== "") kept.current = { address, chosen: { name, whose: principal ?? found?.principal ?? null, since: since ?? found?.first ?? null } };
+  }
+  const chosen = kept.current?.address === address ? kept.current.chosen : undefined;
+  useEffect(() => {
+    if (rest === "" && chosen !== undefined && matchMedia(SIDE_BY_SIDE).matches) replaceWith(toSession(chosen.name, chosen.whose));
+  }, [rest, chosen]);
+  return chosen;
+}
+
+function toSession(name: string, principal: string | null): string {
+  return addressOf("sessions", name, principal === null ? {} : { principal });
+}
+
 export function Sessions() {
-  const { rest: session, query } = route.value;
-  const principal = query.get("principal");
-  const list = useData<Reply<"/api/sessions">>("/api/sessions", { live: true, everyMs: 2000 });
-  const sessions = list.data?.sessions ?? [];
-  const chosen = session === "" ? sessions[0] : sessions.find((it) => it.session === session && (principal === null || it.principal === principal));
-  const name = session === "" ? (chosen?.session ?? "") : session;
-  const whose = principal ?? chosen?.principal ?? null;
-  // Calls before the list begins belong to the session too, as far as the link to it says when they were.
-  const since = query.get("since") ?? chosen?.first ?? null;
+  const session = route.value.rest;
+  const list = useData<SessionList>("/api/sessions", { live: true, everyMs: 2000 });
+  const chosen = useChosen(list);
+  const { name, whose, since } = chosen ?? { name: "", whose: null, since: null };
   const search = new URLSearchParams({ ...(whose === null ? {} : { principal: whose }), ...(since === null ? {} : { since }) }).toString();
   const path = `/api/sessions/${encodeURIComponent(name)}`;
   const items = useRef<HTMLElement>(null);
-  useMoves(items, "a.item");
+  useMoves(items, "a.item", { fromCurrent: true });
   useKeys(session === "" ? {} : { Escape: () => go("/sessions") });
   return (
     <section class="view">
@@ -47,7 +77,7 @@ export function Sessions() {
         </nav>
         {name === "" ? (
           <div class="pane pad">
-            {list.data !== undefined && (
+            {list.data !== undefined && list.data.sessions.length === 0 && (
               <Empty title="No agent made a call in the last 24 hours">
                 A session shows up here with its first call. <a href="/connect">Connect an agent</a>.
               </Empty>
@@ -62,7 +92,7 @@ export function Sessions() {
   );
 }
 
-function List({ data, current }: { data: Reply<"/api/sessions">; current: Listed | undefined }) {
+function List({ data, current }: { data: SessionList; current: Chosen | undefined }) {
   const now = Date.now();
   const isRecent = (it: Listed) => it.open > 0 || now - Date.parse(it.last) < RECENT_MS;
   const groups = [
@@ -83,7 +113,7 @@ function List({ data, current }: { data: Reply<"/api/sessions">; current: Listed
               <ul>
                 {group.sessions.map((it) => (
                   <li key={`${it.session} ${it.principal}`}>
-                    <Item session={it} isCurrent={it === current} />
+                    <Item session={it} isCurrent={it.session === current?.name && it.principal === current.whose} />
                   </li>
                 ))}
               </ul>
@@ -98,7 +128,7 @@ function List({ data, current }: { data: Reply<"/api/sessions">; current: Listed
 function Item({ session, isCurrent }: { session: Listed; isCurrent: boolean }) {
   const bad = [session.failed > 0 ? `${count(session.failed)} failed` : "", session.refused > 0 ? `${count(session.refused)} refused` : ""].filter((it) => it !== "");
   return (
-    <a class="item" href={addressOf("sessions", session.session, session.principal === null ? {} : { principal: session.principal })} aria-current={isCurrent ? "true" : undefined}>
+    <a class="item" href={toSession(session.session, session.principal)} aria-current={isCurrent ? "true" : undefined}>
       <span class="row">
         <b class="clip" title={plain(session.session)}>
           {oneLine(session.session)}
