@@ -40,6 +40,9 @@ main(async () => {
 
   await page.goto(`${PAGE_URL}/sessions/http-agent?principal=agent`);
   await page.locator(".session-head .badge", { hasText: "waits for a person" }).waitFor();
+  // A call that waits is not refused.
+  await page.locator(".session-list .item", { hasText: "http-agent" }).getByText("1 waits").waitFor();
+  await page.locator(".session-head").getByText("0 refused").waitFor();
   await page.locator(".plan li", { hasText: "Read <i>notes</i>" }).waitFor();
   await page.getByText("1 of 2 done").waitFor();
   await page.getByText("No limit is set").waitFor();

@@ -2,6 +2,7 @@
 import { useMemo } from "preact/hooks";
 import { type ApiFailure, loggedIn } from "../api.ts";
 import { type Loaded, useData } from "../data.ts";
+import { lastSeq } from "../live.ts";
 import type { Reply } from "../reply.ts";
 
 /** Loads the open questions. An agent may not read them. */
@@ -10,10 +11,35 @@ function useQuestions({ isWanted = true, everyMs = 1000 }): Loaded<Reply<"/api/a
   return useData(isWanted && mayRead ? "/api/approvals" : null, { live: true, everyMs });
 }
 
-/** Returns the calls that wait for an answer now, by their ids. */
-export function useWaitingCalls({ isWanted = true } = {}): ReadonlySet<string> {
+interface Asked {
+  call: string;
+  seq: number;
+  error: string | null;
+  by: string | null;
+}
+
+export interface WaitingCalls {
+  /** Whether a call waits for an answer now. */
+  has: (call: Asked) => boolean;
+  /** How many calls of a session wait that have ended for their client. */
+  parkedIn: (session: string, principal: string | null) => number;
+}
+
+/** Returns which calls wait for an answer now. */
+export function useWaitingCalls({ isWanted = true } = {}): WaitingCalls {
   const { data } = useQuestions({ isWanted });
-  return useMemo(() => new Set(data?.approvals.map((it) => it.id)), [data]);
+  return useMemo(() => {
+    const approvals = data?.approvals ?? [];
+    const ids = new Set(approvals.map((it) => it.id));
+    // The list does not know a question that came after it, so such a call waits until the list says otherwise.
+    const known = data === undefined ? -1 : (lastSeq.peek() ?? Infinity);
+    const isOpen = ({ error, by, seq }: Asked) => error === "approval_required" && by === null && seq > known;
+    const nameOf = ({ name, role }: (typeof approvals)[number]["caller"]["principal"]) => (role === "user" ? null : name);
+    return {
+      has: (call) => ids.has(call.call) || isOpen(call),
+      parkedIn: (session, principal) => approvals.filter((it) => it.is_parked && (it.conversation ?? it.requester) === session && nameOf(it.caller.principal) === principal).length,
+    };
+  }, [data]);
 }
 
 export interface WaitingItem {

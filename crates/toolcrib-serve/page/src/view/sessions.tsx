@@ -7,13 +7,14 @@ import { Side } from "./sessions/side.tsx";
 import { type Loaded, useData } from "../data.ts";
 import { absolute, count, oneLine, plain, span } from "../format.ts";
 import { useKeys } from "../keys.ts";
+import { becameOf } from "../part/call.ts";
 import { shellWord } from "../part/command_line.ts";
 import { Badge, Tag } from "../part/marks.tsx";
 import { useMoves } from "../part/moves.ts";
 import { Empty, Shown } from "../part/notes.tsx";
 import { Ago } from "../part/texts.tsx";
 import { TitleBlock } from "../part/title_block.tsx";
-import { useWaitingCalls } from "../part/waiting.ts";
+import { useWaitingCalls, type WaitingCalls } from "../part/waiting.ts";
 import { doorWords } from "../part/words.ts";
 import type { Reply } from "../reply.ts";
 import { addressOf, go, replaceWith, route } from "../router.ts";
@@ -63,6 +64,7 @@ export function Sessions() {
   const session = route.value.rest;
   const list = useData<SessionList>("/api/sessions", { live: true, everyMs: 2000 });
   const chosen = useChosen(list);
+  const waiting = useWaitingCalls();
   const { name, whose, since } = chosen ?? { name: "", whose: null, since: null };
   const search = new URLSearchParams({ ...(whose === null ? {} : { principal: whose }), ...(since === null ? {} : { since }) }).toString();
   const path = `/api/sessions/${encodeURIComponent(name)}`;
@@ -73,7 +75,7 @@ export function Sessions() {
     <section class="view">
       <div class={session === "" ? "panes sessions" : "panes sessions has-one"}>
         <nav ref={items} class="pane list session-list" aria-label="Sessions">
-          <Shown loaded={list} what="The sessions">{(data) => <List data={data} current={chosen} />}</Shown>
+          <Shown loaded={list} what="The sessions">{(data) => <List data={data} current={chosen} waiting={waiting} />}</Shown>
         </nav>
         {name === "" ? (
           <div class="pane pad">
@@ -84,7 +86,7 @@ export function Sessions() {
             )}
           </div>
         ) : (
-          <One key={`${name} ${whose}`} path={path} search={search} />
+          <One key={`${name} ${whose}`} path={path} search={search} waiting={waiting} />
         )}
       </div>
       <TitleBlock command={name === "" ? "toolcrib audit search --since 24h" : `toolcrib audit search --session ${shellWord(name)}`} request={name === "" ? "GET /api/sessions" : `GET ${path}${search === "" ? "" : `?${search}`}`} />
@@ -92,7 +94,7 @@ export function Sessions() {
   );
 }
 
-function List({ data, current }: { data: SessionList; current: Chosen | undefined }) {
+function List({ data, current, waiting }: { data: SessionList; current: Chosen | undefined; waiting: WaitingCalls }) {
   const now = Date.now();
   const isRecent = (it: Listed) => it.open > 0 || now - Date.parse(it.last) < RECENT_MS;
   const groups = [
@@ -113,7 +115,7 @@ function List({ data, current }: { data: SessionList; current: Chosen | undefine
               <ul>
                 {group.sessions.map((it) => (
                   <li key={`${it.session} ${it.principal}`}>
-                    <Item session={it} isCurrent={it.session === current?.name && it.principal === current.whose} />
+                    <Item session={it} isCurrent={it.session === current?.name && it.principal === current.whose} parked={waiting.parkedIn(it.session, it.principal)} />
                   </li>
                 ))}
               </ul>
@@ -125,15 +127,17 @@ function List({ data, current }: { data: SessionList; current: Chosen | undefine
   );
 }
 
-function Item({ session, isCurrent }: { session: Listed; isCurrent: boolean }) {
-  const bad = [session.failed > 0 ? `${count(session.failed)} failed` : "", session.refused > 0 ? `${count(session.refused)} refused` : ""].filter((it) => it !== "");
+/** `parked` is how many of its calls wait for a person. The server counts them among those that did not run. */
+function Item({ session, isCurrent, parked }: { session: Listed; isCurrent: boolean; parked: number }) {
+  const notRun = Math.max(0, session.refused - parked);
+  const bad = [session.failed > 0 ? `${count(session.failed)} failed` : "", notRun > 0 ? `${count(notRun)} did not run` : ""].filter((it) => it !== "");
   return (
     <a class="item" href={toSession(session.session, session.principal)} aria-current={isCurrent ? "true" : undefined}>
       <span class="row">
         <b class="clip" title={plain(session.session)}>
           {oneLine(session.session)}
         </b>
-        <span class="end">{session.open > 0 ? <Badge tone="info">{session.open} open</Badge> : <Ago time={session.last} suffix="" />}</span>
+        <span class="end">{parked > 0 ? <Badge tone="wait">{count(parked)} {parked === 1 ? "waits" : "wait"}</Badge> : session.open > 0 ? <Badge tone="info">{session.open} open</Badge> : <Ago time={session.last} suffix="" />}</span>
       </span>
       <span class="row second">
         <span class="clip">{`${oneLine(session.principal ?? "user")}, ${doorWords(session.door)}`}</span>
@@ -143,10 +147,9 @@ function Item({ session, isCurrent }: { session: Listed; isCurrent: boolean }) {
   );
 }
 
-function One({ path, search }: { path: string; search: string }) {
+function One({ path, search, waiting }: { path: string; search: string; waiting: WaitingCalls }) {
   const query = search === "" ? "" : `?${search}`;
   const loaded = useData<OneSession>(path + query, { live: true, everyMs: 2000 });
-  const waiting = useWaitingCalls();
   return (
     <>
       <div class="pane" tabIndex={0} role="region" aria-label="One session">
@@ -168,11 +171,13 @@ function One({ path, search }: { path: string; search: string }) {
   );
 }
 
-function Head({ data, waiting }: { data: OneSession; waiting: ReadonlySet<string> }) {
+function Head({ data, waiting }: { data: OneSession; waiting: WaitingCalls }) {
   const { session, truncated, calls } = data;
   const asked = calls.filter((call) => call.asked_person).length;
-  const counts = [`${count(session.failed)} failed`, `${count(session.refused)} refused or declined`, `${count(asked)} asked`].join(", ");
-  const waits = calls.filter((call) => waiting.has(call.call));
+  const waits = calls.filter((call) => waiting.has(call));
+  const parked = waits.filter((call) => call.outcome === "refused").length;
+  const declined = calls.filter((call) => becameOf(call, waiting.has(call)).words === "declined").length;
+  const counts = [`${count(session.failed)} failed`, `${count(session.refused - parked - declined)} refused`, `${count(declined)} declined`, `${count(asked)} asked`].join(", ");
   const lasts = Date.parse(session.last) - Date.parse(session.first);
   return (
     <header class="session-head">

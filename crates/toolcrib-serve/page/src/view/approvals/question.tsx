@@ -11,6 +11,7 @@ import { tierWords } from "../../part/words.ts";
 import type { Reply } from "../../reply.ts";
 import { addressOf } from "../../router.ts";
 import { resultOf, stationsOf } from "../../part/call.ts";
+import { useWaitingCalls } from "../../part/waiting.ts";
 import { type Approval, type OneApproval, askedArguments, askedCommand, asker, changeWords, doorOf, listed, recordedGist, undoWords } from "./question_words.ts";
 
 export function QuestionHead({ one }: { one: OneApproval }) {
@@ -288,6 +289,7 @@ const MOST_BEFORE = 5;
 function JustBefore({ approval }: { approval: Approval }) {
   const query = new URLSearchParams({ actor: approval.requester, until: approval.created_at, limit: String(MOST_BEFORE + 1) });
   const { data } = useData<Reply<"/api/audit">>(`/api/audit?${query}`);
+  const waiting = useWaitingCalls();
   const calls = data?.calls.filter((it) => it.call !== approval.id).slice(0, MOST_BEFORE) ?? [];
   return (
     <section class="section">
@@ -300,7 +302,7 @@ function JustBefore({ approval }: { approval: Approval }) {
               <tr key={it.call}>
                 <td class="nowrap second">{span(new Date(approval.created_at).getTime() - new Date(it.at).getTime())} before</td>
                 <td>
-                  <PathCells stations={stationsOf(it, false)} />
+                  <PathCells stations={stationsOf(it, waiting.has(it))} />
                 </td>
                 <td>
                   <a class="plain mono" href={addressOf("audit", it.call)}>
@@ -311,7 +313,7 @@ function JustBefore({ approval }: { approval: Approval }) {
                   {recordedGist(it.args)}
                 </td>
                 <td class="r clip result">
-                  <span class={resultOf(it, false).tone || "second"}>{resultOf(it, false).words}</span>
+                  <span class={resultOf(it, waiting.has(it)).tone || "second"}>{resultOf(it, waiting.has(it)).words}</span>
                 </td>
               </tr>
             ))}

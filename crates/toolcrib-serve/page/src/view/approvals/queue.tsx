@@ -94,7 +94,7 @@ function SettledWords({ approval }: { approval: ListedApproval }) {
       return (
         <span class="row">
           <span class="clip">
-            {answer?.wish ? "ran, rule stored: " : "ran once: "}
+            {answer?.wish ? "approved, with a grant: " : "approved once: "}
             <code>{oneLine(tool)}</code>
           </span>
           {by}

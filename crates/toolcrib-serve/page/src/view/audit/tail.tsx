@@ -5,6 +5,7 @@ import { missedCalls, pausedAt, resume } from "../../live.ts";
 import { CallHead, CallRow } from "../../part/call_row.tsx";
 import { Key, PathCells } from "../../part/marks.tsx";
 import { Empty, FailureNote } from "../../part/notes.tsx";
+import type { WaitingCalls } from "../../part/waiting.ts";
 import { addressOf, go } from "../../router.ts";
 import { PAGE, type Tail } from "./calls.ts";
 
@@ -13,7 +14,7 @@ interface TailProps {
   selected: string;
   query: Record<string, string>;
   /** Calls that wait for an answer now. */
-  waiting: ReadonlySet<string>;
+  waiting: WaitingCalls;
   body: RefObject<HTMLTableSectionElement | null>;
   showNew: () => void;
   loadOlder: () => void;
@@ -38,7 +39,7 @@ export function TailTable({ tail, selected, query, waiting, body, showNew, loadO
           <CallHead />
           <tbody ref={body}>
             {tail.rows.map((call) => (
-              <CallRow key={call.call} call={call} isWaiting={waiting.has(call.call)} to={addressOf("audit", call.call, query)} time={<TailTime at={call.at} />} isSelected={call.call === selected} />
+              <CallRow key={call.call} call={call} isWaiting={waiting.has(call)} to={addressOf("audit", call.call, query)} time={<TailTime at={call.at} />} isSelected={call.call === selected} />
             ))}
           </tbody>
         </table>
