@@ -5,7 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 import { loggedIn, logOut } from "./api.ts";
 import { second, useData } from "./data.ts";
 import { clock, count } from "./format.ts";
-import { useKeys } from "./keys.ts";
+import { useBaseKeys } from "./keys.ts";
 import { connection, follow, missedCalls, pause, pausedAt, resume, retryNow } from "./live.ts";
 import { Login } from "./login.tsx";
 import { Help } from "./help.tsx";
@@ -65,12 +65,12 @@ function Frame() {
     document.title = `${count > 0 ? `(${count}) ` : ""}${current?.name ?? "Not found"} · Toolcrib`;
   });
   const open = (at: number) => () => go(addressOf(VIEWS[at]!.path));
-  useKeys({
+  useBaseKeys({
     ...Object.fromEntries(VIEWS.map((_, at) => [String(at + 1), open(at)])),
     "?": () => setHelpOpen(true),
     p: () => (pausedAt.value === null ? pause() : resume()),
     "/": () => document.querySelector<HTMLElement>("[data-filter]")?.focus(),
-    Escape: () => (isHelpOpen ? setHelpOpen(false) : (document.activeElement as HTMLElement | null)?.blur()),
+    Escape: () => (document.activeElement as HTMLElement | null)?.blur(),
   });
   const Shown = current?.view ?? NotFound;
   return (

@@ -4,8 +4,9 @@ import { setSingleKeys, singleKeys } from "./keys.ts";
 
 const KEYS: [string[], string][] = [
   [["1", "8"], "views, in their order"],
-  [["j", "k"], "next, previous"],
-  [["Enter", "Esc"], "open, back"],
+  [["j", "k"], "next, previous in the list"],
+  [["Enter"], "open"],
+  [["Esc"], "leave a field, close what is open, or go back to the list"],
   [["/"], "filter"],
   [["p"], "pause, resume"],
   [["y", "n"], "run once or approve, decline or reject"],

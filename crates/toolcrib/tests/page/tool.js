@@ -60,6 +60,14 @@ main(async () => {
   await page.getByText("The same as a table").click();
   check((await page.getByRole("region", { name: /as a table/ }).getByRole("row").count()) === 61, "a row for each minute");
 
+  // Esc leaves a field first, and then the tool.
+  await page.getByLabel(/file_path/).first().focus();
+  await page.keyboard.press("Escape");
+  check(new URL(page.url()).pathname === "/tools/clemini/read_file", "only the field is left");
+  await page.keyboard.press("Escape");
+  await page.getByLabel("Filter tools").waitFor();
+  check(new URL(page.url()).pathname === "/tools", page.url());
+
   // A tool that is not there, and one of an odd name.
   const odd = "\u202e<img src=x onerror=alert(1)>%/".repeat(4);
   for (const name of ["nope/nope", odd]) {

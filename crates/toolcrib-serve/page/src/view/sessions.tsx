@@ -70,7 +70,8 @@ export function Sessions() {
   const path = `/api/sessions/${encodeURIComponent(name)}`;
   const items = useRef<HTMLElement>(null);
   useMoves(items, "a.item", { fromCurrent: true });
-  useKeys(session === "" ? {} : { Escape: () => go("/sessions") });
+  // Where the list is beside the session, there is nothing to go back to.
+  useKeys(session === "" || matchMedia(SIDE_BY_SIDE).matches ? {} : { Escape: () => go("/sessions") });
   return (
     <section class="view">
       <div class={session === "" ? "panes sessions" : "panes sessions has-one"}>

@@ -1,8 +1,9 @@
 // Grants: what "do not ask again" left, where each holds, until when, and how often it was used.
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { ApiFailure, remove } from "../../api.ts";
 import { useData } from "../../data.ts";
 import { absolute, count, oneLine, plain, shortId } from "../../format.ts";
+import { useMoves } from "../../part/moves.ts";
 import { Empty, FailureNote, Note, Shown } from "../../part/notes.tsx";
 import { SureButton } from "../../part/sure_button.tsx";
 import { Ago, Left } from "../../part/texts.tsx";
@@ -12,6 +13,8 @@ type Grant = Reply<"/api/grants">["grants"][number];
 
 export function GrantList() {
   const loaded = useData<Reply<"/api/grants">>("/api/grants", { live: true });
+  const body = useRef<HTMLTableSectionElement>(null);
+  useMoves(body, "td:last-child > button:first-of-type");
   const [said, setSaid] = useState<{ failure: ApiFailure } | { revoked: string }>();
   const revoke = async (grant: Grant) => {
     try {
@@ -63,7 +66,7 @@ export function GrantList() {
                     </th>
                   </tr>
                 </thead>
-                <tbody>
+                <tbody ref={body}>
                   {grants.map((grant) => (
                     <Row key={grant.id} grant={grant} revoke={() => revoke(grant)} />
                   ))}
