@@ -3,6 +3,7 @@ import { duration, oneLine } from "../format.ts";
 import type { RecordEvent } from "../live.ts";
 import type { Reply } from "../reply.ts";
 import type { Station } from "./marks.tsx";
+import { principalWords } from "./words.ts";
 
 type Found = Reply<"/api/audit">["calls"][number];
 
@@ -171,5 +172,5 @@ export function commandIn(args: string | null | undefined): string | null {
 
 /** Who or what decided. */
 export function decidedBy(call: Call): string {
-  return oneLine(call.by ?? call.rule ?? "");
+  return call.by !== null ? principalWords(call.by) : oneLine(call.rule ?? "");
 }

@@ -8,6 +8,33 @@ export function doorWords(door: string | null | undefined): string {
   return DOORS[door ?? "terminal"] ?? oneLine(door ?? "");
 }
 
+/** Who answered or called, as people read it. The user of the machine has only a number. */
+export function principalWords(name: string | null | undefined): string {
+  if (name == null || /^user \d+$/.test(name)) return "local user";
+  return /^page:user-\d+$/.test(name) ? "local user (page)" : oneLine(name);
+}
+
+/** Who asked for a call, in the fields that calls, sessions and callers have. */
+export interface Asker {
+  principal: string | null;
+  role?: string | null;
+  door: string | null;
+  /** What the client calls itself. */
+  client?: string | null;
+}
+
+/** Who asks: "alice (claude-code)". The programs of the user of this machine are told apart by their client. */
+export function askerWords({ principal, role, door, client }: Asker): string {
+  const who = role === "user" ? "local user" : principalWords(principal);
+  if (client == null || client === "") return who;
+  return `${who} (${who === "local user" && door === "mcp" ? "mcp client " : ""}${oneLine(client)})`;
+}
+
+/** Whether Toolcrib made up the name of a session, so that it says nothing to people. */
+export function isMadeUp(session: string): boolean {
+  return /^(mcp|cli)-[0-9A-Z]{26}$/.test(session);
+}
+
 const CHANGES: Record<string, string> = { created: "new file", replaced: "changed", removed: "removed", made_directory: "new folder", removed_directory: "folder removed" };
 
 /** What a call did to a file. */

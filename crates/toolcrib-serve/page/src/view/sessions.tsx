@@ -5,7 +5,7 @@ import { Lanes } from "./sessions/lanes.tsx";
 import { SessionCalls } from "./sessions/session_calls.tsx";
 import { Side } from "./sessions/side.tsx";
 import { type Loaded, useData } from "../data.ts";
-import { absolute, count, oneLine, plain, span } from "../format.ts";
+import { absolute, clock, count, oneLine, plain, span } from "../format.ts";
 import { useKeys } from "../keys.ts";
 import { becameOf } from "../part/call.ts";
 import { shellWord } from "../part/command_line.ts";
@@ -15,7 +15,7 @@ import { Empty, Shown } from "../part/notes.tsx";
 import { Ago } from "../part/texts.tsx";
 import { TitleBlock } from "../part/title_block.tsx";
 import { useWaitingCalls, type WaitingCalls } from "../part/waiting.ts";
-import { doorWords } from "../part/words.ts";
+import { askerWords, doorWords, isMadeUp } from "../part/words.ts";
 import type { Reply } from "../reply.ts";
 import { addressOf, go, replaceWith, route } from "../router.ts";
 
@@ -128,6 +128,11 @@ function List({ data, current, waiting }: { data: SessionList; current: Chosen |
   );
 }
 
+/** The name of a session. One that was made up says nothing, so the session is called after who works in it. */
+function nameOf(session: Listed): string {
+  return isMadeUp(session.session) ? askerWords(session) : oneLine(session.session);
+}
+
 /** `parked` is how many of its calls wait for a person. The server counts them among those that did not run. */
 function Item({ session, isCurrent, parked }: { session: Listed; isCurrent: boolean; parked: number }) {
   const notRun = Math.max(0, session.refused - parked);
@@ -136,12 +141,12 @@ function Item({ session, isCurrent, parked }: { session: Listed; isCurrent: bool
     <a class="item" href={toSession(session.session, session.principal)} aria-current={isCurrent ? "true" : undefined}>
       <span class="row">
         <b class="clip" title={plain(session.session)}>
-          {oneLine(session.session)}
+          {nameOf(session)}
         </b>
         <span class="end">{parked > 0 ? <Badge tone="wait">{count(parked)} {parked === 1 ? "waits" : "wait"}</Badge> : session.open > 0 ? <Badge tone="info">{session.open} open</Badge> : <Ago time={session.last} suffix="" />}</span>
       </span>
       <span class="row second">
-        <span class="clip">{`${oneLine(session.principal ?? "user")}, ${doorWords(session.door)}`}</span>
+        <span class="clip">{isMadeUp(session.session) ? `${doorWords(session.door)}, from ${clock(session.first).slice(0, 5)}` : `${askerWords(session)}, ${doorWords(session.door)}`}</span>
         <span class={`end ${bad.length > 0 ? "red" : ""}`}>{bad.length > 0 ? bad.join(", ") : `${count(session.calls)} ${session.calls === 1 ? "call" : "calls"}`}</span>
       </span>
     </a>
@@ -186,7 +191,7 @@ function Head({ data, waiting }: { data: OneSession; waiting: WaitingCalls }) {
         All sessions
       </a>
       <h2 title={plain(session.session)}>
-        {oneLine(session.session)} {session.open > 0 && <Badge tone="info">{count(session.open)} open</Badge>}
+        {nameOf(session)} {session.open > 0 && <Badge tone="info">{count(session.open)} open</Badge>}
         {waits.length > 0 && (
           <Badge tone="wait" mark="waits">
             waits for a person
@@ -200,15 +205,20 @@ function Head({ data, waiting }: { data: OneSession; waiting: WaitingCalls }) {
         <div>
           <dt>Agent</dt>
           <dd>
-            {oneLine(session.principal ?? "the user of this machine")}
-            {session.client != null && ` (${oneLine(session.client)})`} over {doorWords(session.door)}
+            {askerWords(session)} over {doorWords(session.door)}
           </dd>
         </div>
+        {isMadeUp(session.session) && (
+          <div>
+            <dt>Id</dt>
+            <dd class="mono">{oneLine(session.session)}</dd>
+          </div>
+        )}
         <div>
           <dt>{truncated ? "Shown from" : "Began"}</dt>
           <dd>
             <time dateTime={session.first} title={absolute(session.first)}>
-              {new Date(session.first).toLocaleTimeString("en-GB")}
+              {clock(session.first)}
             </time>
             , for {span(lasts)}
           </dd>

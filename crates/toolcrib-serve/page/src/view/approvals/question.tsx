@@ -293,7 +293,7 @@ function JustBefore({ approval }: { approval: Approval }) {
   const calls = data?.calls.filter((it) => it.call !== approval.id).slice(0, MOST_BEFORE) ?? [];
   return (
     <section class="section">
-      <h2>Just before, in {oneLine(approval.requester)}</h2>
+      <h2>Just before, in the same session</h2>
       {data !== undefined && calls.length === 0 && <p class="third">No earlier call is on the record.</p>}
       {calls.length > 0 && (
         <table class="before">

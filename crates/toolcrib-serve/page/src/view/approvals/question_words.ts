@@ -1,6 +1,6 @@
 // What is said about a question: its fields in words. Everything that came from an agent goes through `plain`.
 import { oneLine, plain } from "../../format.ts";
-import { doorWords } from "../../part/words.ts";
+import { askerWords, doorWords } from "../../part/words.ts";
 import type { Reply } from "../../reply.ts";
 
 export type OneApproval = Reply<"/api/approvals/{id}">;
@@ -9,10 +9,9 @@ export type ListedApproval = Reply<"/api/approvals">["approvals"][number];
 export type GrantOffer = Approval["grants"][number];
 export type ExpectedChange = Approval["changes"][number];
 
-/** Who asked. The calls of a user at a terminal are told apart by session. */
-export function asker(approval: Approval): string {
-  const { principal } = approval.caller;
-  return plain(principal.role === "user" ? approval.requester : principal.name);
+export function asker({ caller }: Approval): string {
+  const { principal, door, client } = caller;
+  return askerWords({ principal: principal.name, role: principal.role, door, client });
 }
 
 export function doorOf(approval: Approval): string {
@@ -117,7 +116,7 @@ export function ruleLines(approval: Approval, offer: GrantOffer, now: number): [
   return [
     ["allow", plain(offer.rule)],
     ["where", where],
-    ["for", `${principal.role} ${plain(principal.name)}`],
+    ["for", principal.role === "user" ? "local user" : `${principal.role} ${plain(principal.name)}`],
     ["until", until],
   ];
 }

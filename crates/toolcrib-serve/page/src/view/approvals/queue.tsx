@@ -4,6 +4,7 @@ import { count, oneLine, plain, shortId } from "../../format.ts";
 import { Key } from "../../part/marks.tsx";
 import { Empty } from "../../part/notes.tsx";
 import { Ago, Left } from "../../part/texts.tsx";
+import { principalWords } from "../../part/words.ts";
 import { addressOf } from "../../router.ts";
 import { type ListedApproval, asker, gist } from "./question_words.ts";
 
@@ -87,7 +88,7 @@ const MOST_SETTLED = 100;
 
 function SettledWords({ approval }: { approval: ListedApproval }) {
   const { status, answer, tool } = approval;
-  const by = answer === null ? null : <span class="end clip who second">{plain(answer.by)}</span>;
+  const by = answer === null ? null : <span class="end clip who second">{principalWords(answer.by)}</span>;
   switch (status) {
     case "approved":
     case "taken up":

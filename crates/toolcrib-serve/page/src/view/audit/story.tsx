@@ -13,7 +13,7 @@ import { Shown } from "../../part/notes.tsx";
 import { Ago, Foreign, Sentence } from "../../part/texts.tsx";
 import { mayUndo, UndoCall } from "../../part/undo.tsx";
 import { useWaitingCalls } from "../../part/waiting.ts";
-import { changeKind, doorWords } from "../../part/words.ts";
+import { askerWords, changeKind, doorWords, isMadeUp, principalWords } from "../../part/words.ts";
 import { addressOf } from "../../router.ts";
 
 export function Story({ id, close }: { id: string; close: () => void }) {
@@ -123,13 +123,12 @@ function Found({ story }: { story: CallStory }) {
           version <code>{shortHash(story.version)}</code>;{" "}
         </>
       )}
-      asked by {who === null ? "nobody known" : <a href={addressOf("audit", "", { filter: filterWord("actor", who) })}>{oneLine(who)}</a>}
-      {story.role != null && ` (${story.role})`} over {doorWords(story.door)}
-      {story.client != null && `, ${oneLine(story.client)}`}
+      asked by {who === null ? "nobody known" : <a href={addressOf("audit", "", { filter: filterWord("actor", who) })}>{askerWords(story)}</a>}
+      {story.role != null && story.role !== "user" && `, as ${story.role},`} over {doorWords(story.door)}
       {story.session != null && (
         <>
           {" "}
-          in <a href={addressOf("sessions", story.session, story.principal == null ? {} : { principal: story.principal })}>{oneLine(story.session)}</a>
+          in <a href={addressOf("sessions", story.session, story.principal == null ? {} : { principal: story.principal })}>{isMadeUp(story.session) ? "its session" : oneLine(story.session)}</a>
         </>
       )}
     </Step>
@@ -182,7 +181,7 @@ function Decided({ story, timeline, isWaiting }: { story: CallStory; timeline: T
             )
           ) : (
             <>
-              <b>{oneLine(wait.by ?? "somebody")}</b> {wait.said === "approved" ? "said run it" : "declined"}
+              <b>{wait.by === null ? "somebody" : principalWords(wait.by)}</b> {wait.said === "approved" ? "said run it" : "declined"}
               {wait.words !== "" && <q class="words">{plain(wait.words)}</q>}
             </>
           )}

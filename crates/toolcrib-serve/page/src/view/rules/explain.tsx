@@ -4,12 +4,13 @@ import { RecentCalls } from "./recent_calls.tsx";
 import { idIn, TONES } from "./matches.ts";
 import { ApiFailure, get, loggedIn, post } from "../../api.ts";
 import { useData } from "../../data.ts";
-import { oneLine, plain } from "../../format.ts";
+import { plain } from "../../format.ts";
 import { useKeys } from "../../keys.ts";
 import { callCommand } from "../../part/command_line.ts";
 import { Key, Mark } from "../../part/marks.tsx";
 import { FailureNote, Note } from "../../part/notes.tsx";
 import { argumentsOf, type Schema, SchemaForm } from "../../part/schema_form.tsx";
+import { askerWords, principalWords } from "../../part/words.ts";
 import type { Reply } from "../../reply.ts";
 import { addressOf, route, setQuery } from "../../router.ts";
 import { Sentence } from "../../part/texts.tsx";
@@ -125,7 +126,7 @@ export function Explain({ onExplained, onCall }: { onExplained: (explained: Expl
               const { name, role } = JSON.parse(it) as { name: string; role: string };
               return (
                 <option key={it} value={it}>
-                  {oneLine(name)}, {role}
+                  {role === "user" ? askerWords({ principal: name, role, door: null }) : `${principalWords(name)}, ${role}`}
                 </option>
               );
             })}

@@ -7,6 +7,7 @@ import { useMoves } from "../../part/moves.ts";
 import { Empty, FailureNote, Note, Shown } from "../../part/notes.tsx";
 import { SureButton } from "../../part/sure_button.tsx";
 import { Ago, Left } from "../../part/texts.tsx";
+import { principalWords } from "../../part/words.ts";
 import type { Reply } from "../../reply.ts";
 
 type Grant = Reply<"/api/grants">["grants"][number];
@@ -107,9 +108,9 @@ function Row({ grant, revoke }: { grant: Grant; revoke: () => Promise<void> }) {
       <td>{oneLine(grant.description)}</td>
       <td class="mono second whole">{plain(exactly(grant))}</td>
       <td class="second">{whereOf(grant.scope)}</td>
-      <td class="second">{grant.principal == null ? "the user" : oneLine(grant.principal.name)}</td>
+      <td class="second">{principalWords(grant.principal?.name)}</td>
       <td class="second" title={absolute(grant.created_at)}>
-        {oneLine(grant.by)}
+        {principalWords(grant.by)}
       </td>
       <td class={`r nowrap ${grant.use_count === 0 ? "zero" : ""}`} title={grant.last_used_at == null ? "never used" : `last ${absolute(grant.last_used_at)}`}>
         {count(grant.use_count)}

@@ -5,6 +5,7 @@ import { clock, oneLine } from "../../format.ts";
 import { aboutOf, resultOf } from "../../part/call.ts";
 import { Mark } from "../../part/marks.tsx";
 import type { WaitingCalls } from "../../part/waiting.ts";
+import { principalWords } from "../../part/words.ts";
 import { addressOf, go } from "../../router.ts";
 import type { OneSession } from "../sessions.tsx";
 
@@ -95,7 +96,7 @@ export function Lanes({ data, waiting }: { data: OneSession; waiting: WaitingCal
                   <rect x={from} y={waitsY + 6} width={Math.max(3, to - from)} height={ROW - 12} />
                   {to - from > 110 && (
                     <text x={from + 6} y={waitsY + 18}>
-                      {oneLine(wait.by ?? "nobody yet")}
+                      {wait.by === null ? "nobody yet" : principalWords(wait.by)}
                     </text>
                   )}
                 </g>

@@ -6,7 +6,7 @@ import { FailureNote, Shown } from "../../part/notes.tsx";
 import { Meter } from "../../part/small_charts.tsx";
 import { Ago } from "../../part/texts.tsx";
 import type { ToolRow } from "../../part/tool_table.tsx";
-import { doorWords } from "../../part/words.ts";
+import { doorWords, principalWords } from "../../part/words.ts";
 import type { Reply } from "../../reply.ts";
 import { addressOf } from "../../router.ts";
 import { filterWord } from "../../part/filter_word.ts";
@@ -236,7 +236,7 @@ export function Callers({ data }: { data: ToolSeries }) {
             {data.callers.slice(0, MOST_ROWS).map((caller) => (
               <tr key={`${caller.principal} ${caller.door}`}>
                 <td>
-                  <a href={addressOf("audit", "", { filter: `${filterWord("tool", data.tool)} ${filterWord("actor", caller.principal)}` })}>{oneLine(caller.principal)}</a>
+                  <a href={addressOf("audit", "", { filter: `${filterWord("tool", data.tool)} ${filterWord("actor", caller.principal)}` })}>{principalWords(caller.principal)}</a>
                 </td>
                 <td>{doorWords(caller.door)}</td>
                 <td class="r" title={caller.percent === null ? undefined : `${figure(caller.percent)} % of all calls`}>
