@@ -1,5 +1,10 @@
 // Words for what the server tells by a short name or a number.
-import { oneLine } from "../format.ts";
+import { count, oneLine } from "../format.ts";
+
+/** "1 call", "2 calls". A plural that is not made with an s is said. */
+export function counted(number: number, one: string, many = `${one}s`): string {
+  return `${count(number)} ${number === 1 ? one : many}`;
+}
 
 const DOORS: Record<string, string> = { terminal: "terminal", http: "HTTP", mcp: "MCP", plugin: "plugin", page: "page" };
 

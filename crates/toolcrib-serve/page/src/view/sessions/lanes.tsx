@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { clock, oneLine } from "../../format.ts";
 import { aboutOf, resultOf } from "../../part/call.ts";
 import { Mark } from "../../part/marks.tsx";
+import { timeLabel } from "../../part/time_chart.tsx";
 import type { WaitingCalls } from "../../part/waiting.ts";
 import { principalWords } from "../../part/words.ts";
 import { addressOf, go } from "../../router.ts";
@@ -109,7 +110,7 @@ export function Lanes({ data, waiting }: { data: OneSession; waiting: WaitingCal
               <path class="axis" d={`M${x(time)} ${height}v${isMajor ? 6 : 3}`} />
               {isMajor && (
                 <text class="tick" x={x(time)} y={height + 18} text-anchor="middle">
-                  {end - start < 5 * 60_000 ? clock(time) : clock(time).slice(0, 5)}
+                  {end - start < 5 * 60_000 ? clock(time) : timeLabel(time, end - start)}
                 </text>
               )}
             </g>
