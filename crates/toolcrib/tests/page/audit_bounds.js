@@ -51,6 +51,21 @@ main(async () => {
   await page.getByRole("button", { name: "Show the newest" }).click();
   await page.locator("tr", { hasText: "late.txt" }).waitFor();
 
+  // What could not be read after a pause is not left out silently.
+  await page.keyboard.press("p");
+  await page.getByText("Paused at").waitFor();
+  await execute("clemini/read_file", { file_path: "missed.txt" });
+  await page.getByText("1 call came since.").waitFor();
+  await page.route("**/api/audit?*", (route) => route.abort());
+  await page.keyboard.press("p");
+  await execute("clemini/read_file", { file_path: "later.txt" });
+  await page.locator("tr", { hasText: "later.txt" }).waitFor();
+  check((await page.locator("tr", { hasText: "missed.txt" }).count()) === 0, "it is not known");
+  await page.unroute("**/api/audit?*");
+  await page.getByRole("button", { name: "Load the calls between" }).click();
+  await page.locator("tr", { hasText: "missed.txt" }).waitFor();
+  check((await page.getByRole("button", { name: "Load the calls between" }).count()) === 0, "nothing is missing any more");
+
   // Under a filter, because axe takes its time for each row.
   await page.goto(`${PAGE_URL}/audit?filter=outcome:ok`);
   await page.locator("tr", { hasText: "notes.txt" }).waitFor();

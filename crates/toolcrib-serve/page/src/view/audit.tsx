@@ -162,6 +162,7 @@ function TailPane({ parsed, selected, kept, close }: { parsed: Parsed; selected:
         body={body}
         showNew={showNew}
         loadOlder={() => void calls.loadOlder()}
+        loadGap={() => void calls.loadGap()}
         hasText={parsed.search.text !== undefined}
         hasFilter={Object.keys(parsed.search).length > 0}
       />

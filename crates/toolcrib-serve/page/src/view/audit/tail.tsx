@@ -1,5 +1,5 @@
 // The tail of the record: one row for each call, newest first. Rows keep their place while a person reads.
-import type { RefObject } from "preact";
+import { Fragment, type RefObject } from "preact";
 import { clock, count, preciseClock } from "../../format.ts";
 import { missedCalls, pausedAt, resume } from "../../live.ts";
 import { CallHead, CallRow } from "../../part/call_row.tsx";
@@ -7,7 +7,9 @@ import { Key, PathCells } from "../../part/marks.tsx";
 import { Empty, FailureNote } from "../../part/notes.tsx";
 import type { WaitingCalls } from "../../part/waiting.ts";
 import { addressOf, go } from "../../router.ts";
+import { counted } from "../../part/words.ts";
 import { PAGE, type Tail } from "./calls.ts";
+import { type Gap, linesIn, placeOf } from "./gap.ts";
 
 interface TailProps {
   tail: Tail;
@@ -18,12 +20,14 @@ interface TailProps {
   body: RefObject<HTMLTableSectionElement | null>;
   showNew: () => void;
   loadOlder: () => void;
+  loadGap: () => void;
   hasFilter: boolean;
   /** Whether words are searched for, which events have only a part of. */
   hasText: boolean;
 }
 
-export function TailTable({ tail, selected, query, waiting, body, showNew, loadOlder, hasFilter, hasText }: TailProps) {
+export function TailTable({ tail, selected, query, waiting, body, showNew, loadOlder, loadGap, hasFilter, hasText }: TailProps) {
+  const gapAt = placeOf(tail.gap, tail.rows);
   return (
     <>
       <TailState tail={tail} showNew={showNew} hasText={hasText} />
@@ -38,8 +42,11 @@ export function TailTable({ tail, selected, query, waiting, body, showNew, loadO
         <table class="calls-table">
           <CallHead />
           <tbody ref={body}>
-            {tail.rows.map((call) => (
-              <CallRow key={call.call} call={call} isWaiting={waiting.has(call)} to={addressOf("audit", call.call, query)} time={<TailTime at={call.at} />} isSelected={call.call === selected} />
+            {tail.rows.map((call, at) => (
+              <Fragment key={call.call}>
+                {at === gapAt && <GapRow gap={tail.gap!} load={loadGap} isBusy={tail.state === "loading"} />}
+                <CallRow call={call} isWaiting={waiting.has(call)} to={addressOf("audit", call.call, query)} time={<TailTime at={call.at} />} isSelected={call.call === selected} />
+              </Fragment>
             ))}
           </tbody>
         </table>
@@ -57,6 +64,19 @@ export function TailTable({ tail, selected, query, waiting, body, showNew, loadO
         </div>
       )}
     </>
+  );
+}
+
+function GapRow({ gap, load, isBusy }: { gap: Gap; load: () => void; isBusy: boolean }) {
+  return (
+    <tr class="gap">
+      <td colSpan={6}>
+        <b>{counted(linesIn(gap), "line")} of the record {linesIn(gap) === 1 ? "is" : "are"} not shown here.</b>{" "}
+        <button type="button" class="link" onClick={load} disabled={isBusy}>
+          Load the calls between
+        </button>
+      </td>
+    </tr>
   );
 }
 

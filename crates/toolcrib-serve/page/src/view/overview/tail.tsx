@@ -1,7 +1,8 @@
 // The newest calls that ended or wait. Of many, some are shown, and it says how many.
+import { useSignalEffect } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import { absolute, clock, oneLine } from "../../format.ts";
-import { listen, type RecordEvent } from "../../live.ts";
+import { listen, pausedAt, type RecordEvent } from "../../live.ts";
 import { PathCells } from "../../part/marks.tsx";
 import { addressOf } from "../../router.ts";
 import { afterEvent, resultOf, stationsOf, type Call } from "../../part/call.ts";
@@ -26,6 +27,10 @@ export function Tail() {
       setState(({ shown }) => ({ shown: [...chosen, ...shown.filter(isNew)].slice(0, ROWS), every }));
     });
   }, []);
+  // What came during a pause is not known here, so what was before it is not shown as if nothing had been between.
+  useSignalEffect(() => {
+    if (pausedAt.value === null) setState({ shown: [], every: 1 });
+  });
   return (
     <section class="tail">
       <div class="head">
