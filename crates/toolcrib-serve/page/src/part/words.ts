@@ -50,6 +50,9 @@ export function changeKind(kind: string): string {
 export const TOOL_KINDS = { built_in: "built-in", module: "module", program: "program", mcp: "MCP" };
 export const MEASURES = { mean: "mean", p95: "p95", error_rate: "errors" };
 
+/** What rules do with a call, the strictest first. */
+export const EFFECTS = ["deny", "ask", "allow", "audit"];
+
 /** What a tool of a tier does, from 0 to 4. */
 export const TIERS = ["reads nothing", "reads", "writes in the workspace", "changes or runs things", "blocked unless opened"];
 

@@ -15,7 +15,7 @@ import { Empty, Shown } from "../part/notes.tsx";
 import { Ago } from "../part/texts.tsx";
 import { TitleBlock } from "../part/title_block.tsx";
 import { useWaitingCalls, type WaitingCalls } from "../part/waiting.ts";
-import { askerWords, doorWords, isMadeUp } from "../part/words.ts";
+import { askerWords, counted, doorWords, isMadeUp } from "../part/words.ts";
 import type { Reply } from "../reply.ts";
 import { addressOf, go, replaceWith, route } from "../router.ts";
 
@@ -143,11 +143,11 @@ function Item({ session, isCurrent, parked }: { session: Listed; isCurrent: bool
         <b class="clip" title={plain(session.session)}>
           {nameOf(session)}
         </b>
-        <span class="end">{parked > 0 ? <Badge tone="wait">{count(parked)} {parked === 1 ? "waits" : "wait"}</Badge> : session.open > 0 ? <Badge tone="info">{session.open} open</Badge> : <Ago time={session.last} suffix="" />}</span>
+        <span class="end">{parked > 0 ? <Badge tone="wait">{counted(parked, "waits", "wait")}</Badge> : session.open > 0 ? <Badge tone="info">{session.open} open</Badge> : <Ago time={session.last} suffix="" />}</span>
       </span>
       <span class="row second">
         <span class="clip">{isMadeUp(session.session) ? `${doorWords(session.door)}, from ${clock(session.first).slice(0, 5)}` : `${askerWords(session)}, ${doorWords(session.door)}`}</span>
-        <span class={`end ${bad.length > 0 ? "red" : ""}`}>{bad.length > 0 ? bad.join(", ") : `${count(session.calls)} ${session.calls === 1 ? "call" : "calls"}`}</span>
+        <span class={`end ${bad.length > 0 ? "red" : ""}`}>{bad.length > 0 ? bad.join(", ") : counted(session.calls, "call")}</span>
       </span>
     </a>
   );

@@ -7,7 +7,7 @@ import { FileDifferenceTable } from "../../part/file_difference.tsx";
 import { Key, Mark, PathCells } from "../../part/marks.tsx";
 import { Note } from "../../part/notes.tsx";
 import { Ago, Foreign, Sentence } from "../../part/texts.tsx";
-import { tierWords } from "../../part/words.ts";
+import { counted, tierWords } from "../../part/words.ts";
 import type { Reply } from "../../reply.ts";
 import { addressOf } from "../../router.ts";
 import { resultOf, stationsOf } from "../../part/call.ts";
@@ -196,7 +196,7 @@ function Command({ approval, command }: { approval: Approval; command: string })
             </tbody>
           </table>
           {runs.runs.length === 0 && <p>It runs something that Toolcrib cannot name.</p>}
-          {runs.more > 0 && <p class="brass">It probably runs {runs.more} more programs.</p>}
+          {runs.more > 0 && <p class="brass">It probably runs {counted(runs.more, "more program")}.</p>}
           {runs.uncertain != null && (
             <p>
               <Mark name="found" /> <b>Not sure:</b> <Sentence text={runs.uncertain} />

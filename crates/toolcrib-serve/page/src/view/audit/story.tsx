@@ -13,7 +13,7 @@ import { Shown } from "../../part/notes.tsx";
 import { Ago, Foreign, Sentence } from "../../part/texts.tsx";
 import { mayUndo, UndoCall } from "../../part/undo.tsx";
 import { useWaitingCalls } from "../../part/waiting.ts";
-import { askerWords, changeKind, doorWords, isMadeUp, principalWords } from "../../part/words.ts";
+import { askerWords, changeKind, counted, doorWords, isMadeUp, principalWords } from "../../part/words.ts";
 import { addressOf } from "../../router.ts";
 
 export function Story({ id, close }: { id: string; close: () => void }) {
@@ -215,7 +215,7 @@ function Ran({ story, timeline }: { story: CallStory; timeline: Timeline }) {
     used == null ? "" : `${duration(used.cpu_us / 1000)} of processor`,
     used == null || used.peak_memory === 0 ? "" : `${bytes(used.peak_memory)} of memory`,
     used == null || used.written_bytes === 0 ? "" : `${bytes(used.written_bytes)} written`,
-    used == null || used.processes === 0 ? "" : `${count(used.processes)} ${used.processes === 1 ? "process" : "processes"}`,
+    used == null || used.processes === 0 ? "" : counted(used.processes, "process", "processes"),
   ].filter((it) => it !== "");
   const name = lost !== undefined ? "Lost" : !isOver ? "Runs" : failed ? "Failed" : "Ran";
   return (

@@ -1,6 +1,6 @@
 // The tail of the record: one row for each call, newest first. Rows keep their place while a person reads.
 import { Fragment, type RefObject } from "preact";
-import { clock, count, preciseClock } from "../../format.ts";
+import { clock, preciseClock } from "../../format.ts";
 import { missedCalls, pausedAt, resume } from "../../live.ts";
 import { CallHead, CallRow } from "../../part/call_row.tsx";
 import { Key, PathCells } from "../../part/marks.tsx";
@@ -87,7 +87,7 @@ function TailState({ tail, showNew, hasText }: { tail: Tail; showNew: () => void
   if (paused !== null) {
     return (
       <div class="tail-state paused" role="status">
-        <b>Paused at {clock(paused)}.</b> {missed === 0 ? "No call came since." : `${count(missed)} ${missed === 1 ? "call" : "calls"} came since.`}
+        <b>Paused at {clock(paused)}.</b> {missed === 0 ? "No call came since." : `${counted(missed, "call")} came since.`}
         <button type="button" class="end" onClick={resume}>
           Resume <Key name="p" />
         </button>
@@ -102,7 +102,7 @@ function TailState({ tail, showNew, hasText }: { tail: Tail; showNew: () => void
         <>
           {" "}
           <b>
-            {count(tail.held)} {tail.held === 1 ? "call" : "calls"} came since.
+            {counted(tail.held, "call")} came since.
           </b>
         </>
       )}

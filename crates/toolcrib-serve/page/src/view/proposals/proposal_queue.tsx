@@ -3,7 +3,7 @@ import { count, oneLine, plain, shortHash } from "../../format.ts";
 import { Key, Mark } from "../../part/marks.tsx";
 import { Empty } from "../../part/notes.tsx";
 import { Ago, Left } from "../../part/texts.tsx";
-import { principalWords } from "../../part/words.ts";
+import { counted, principalWords } from "../../part/words.ts";
 import { addressOf } from "../../router.ts";
 import { type Kept, type Pending, pendingGist, type Plugin, type Server } from "./proposal_words.ts";
 
@@ -54,7 +54,7 @@ export function ProposalQueue({ pending, servers, settled, plugins, current }: P
             <span class="tag clip">{plain(it.name)}</span>
             <span class="end second">MCP server</span>
           </span>
-          <span class="clip second">{it.import ? "the server itself is new or changed" : `${count(it.waiting.length)} ${it.waiting.length === 1 ? "tool" : "tools"} new or changed`}</span>
+          <span class="clip second">{it.import ? "the server itself is new or changed" : `${counted(it.waiting.length, "tool")} new or changed`}</span>
         </a>
       ))}
       <div class="settled-list">
