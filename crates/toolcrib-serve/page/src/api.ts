@@ -10,6 +10,10 @@ export interface LoggedIn {
 }
 export const loggedIn = signal<LoggedIn | null | undefined>(undefined);
 
+/** Set if the server has ended the session of somebody who was logged in, and since when it could not be reached before. */
+export const sessionEnd = signal<{ unreachableSince: number | undefined } | null>(null);
+let unreachableSince: number | undefined;
+
 // A browser sends the cookie of a host to all its ports, so another server on this machine could learn it. The second
 // secret stays in the storage of this origin, and every request sends it.
 const STORED = "toolcrib.csrf";
@@ -90,9 +94,13 @@ export async function send(
     });
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
+    unreachableSince ??= Date.now();
     throw new ApiFailure(0, "unreachable", "The server does not answer.", null, {});
   }
-  if (response.ok) return response;
+  if (response.ok) {
+    unreachableSince = undefined;
+    return response;
+  }
   throw await failureOf(response);
 }
 
@@ -106,7 +114,11 @@ async function failureOf(response: Response): Promise<ApiFailure> {
   }
   const code = typeof reply.error === "string" ? reply.error : `status ${response.status}`;
   const message = typeof reply.message === "string" ? reply.message : `The server replied with ${response.status}.`;
-  if ((response.status === 401 || code === "csrf") && loggedIn.value) loggedIn.value = null;
+  if ((response.status === 401 || code === "csrf") && loggedIn.value) {
+    sessionEnd.value = { unreachableSince };
+    loggedIn.value = null;
+  }
+  unreachableSince = undefined;
   return new ApiFailure(response.status, code, message, requestId, reply);
 }
 
@@ -123,11 +135,13 @@ export async function findSession(): Promise<void> {
 export async function logIn(secret: { token: string } | { link: string }): Promise<void> {
   const found = await post<LoggedIn>("/page/login", secret);
   storeSecret(found.csrf);
+  sessionEnd.value = null;
   loggedIn.value = found;
 }
 
 export async function logOut(): Promise<void> {
   await post("/page/logout").catch(() => undefined);
   storeSecret(null);
+  sessionEnd.value = null;
   loggedIn.value = null;
 }

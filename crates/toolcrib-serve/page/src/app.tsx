@@ -1,4 +1,4 @@
-// The frame of every view: the bar with its numbered drawers, and the view that the address names.
+// The frame of every view: the bar with the numbered views, and the view that the address names.
 import type { ComponentType } from "preact";
 import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
@@ -14,7 +14,7 @@ import { Note } from "./part/notes.tsx";
 import type { Reply } from "./reply.ts";
 import { addressOf, go, route, setQuery } from "./router.ts";
 import { switchTheme } from "./theme.ts";
-import { currentWindow, WINDOWS } from "./window.ts";
+import { currentWindow, USUAL_WINDOW, WINDOWS } from "./window.ts";
 import { Approvals } from "./view/approvals.tsx";
 import { Audit } from "./view/audit.tsx";
 import { Connect } from "./view/connect.tsx";
@@ -30,7 +30,7 @@ interface View {
   view: ComponentType;
 }
 
-/** The drawers. The number of each is its key. */
+/** The number of each is its key. */
 const VIEWS: View[] = [
   { path: "", name: "Overview", view: Overview },
   { path: "approvals", name: "Approvals", view: Approvals },
@@ -41,10 +41,13 @@ const VIEWS: View[] = [
   { path: "rules", name: "Rules", view: Rules },
   { path: "connect", name: "Connect", view: Connect },
 ];
-/** The drawers that a phone shows; the others are behind "More". */
+/** The views that a phone shows; the others are behind "More". */
 const ON_PHONE = ["", "approvals", "tools", "audit"];
 
-/** How many questions and proposals wait, for the drawers. */
+/** The views with figures of a window of time. */
+const WITH_WINDOW = ["", "tools"];
+
+/** How many questions and proposals wait. */
 const waiting = signal({ approvals: 0, proposals: 0 });
 
 export function App() {
@@ -122,16 +125,7 @@ function Bar({ current, openHelp }: { current: View | undefined; openHelp: () =>
         </button>
       </nav>
       <div class="controls">
-        <label>
-          <span class="unseen">Window of time</span>
-          <select class="not-phone" value={currentWindow()} onChange={(event) => setQuery({ window: event.currentTarget.value === "1h" ? "" : event.currentTarget.value })}>
-            {Object.entries(WINDOWS).map(([value, name]) => (
-              <option key={value} value={value}>
-                {name}
-              </option>
-            ))}
-          </select>
-        </label>
+        {current !== undefined && WITH_WINDOW.includes(current.path) && <WindowChoice />}
         <LiveButton />
         <button type="button" class="square" onClick={switchTheme} aria-label="Switch between light and dark">
           <svg viewBox="0 0 16 16" aria-hidden="true">
@@ -146,6 +140,21 @@ function Bar({ current, openHelp }: { current: View | undefined; openHelp: () =>
         </button>
       </div>
     </header>
+  );
+}
+
+function WindowChoice() {
+  return (
+    <label>
+      <span class="unseen">Window of time</span>
+      <select class="not-phone" value={currentWindow()} onChange={(event) => setQuery({ window: event.currentTarget.value === USUAL_WINDOW ? "" : event.currentTarget.value })}>
+        {Object.entries(WINDOWS).map(([value, name]) => (
+          <option key={value} value={value}>
+            {name}
+          </option>
+        ))}
+      </select>
+    </label>
   );
 }
 

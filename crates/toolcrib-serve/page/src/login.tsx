@@ -1,6 +1,7 @@
 // Logging in: with a token, or by the link that the server printed.
 import { useEffect, useState } from "preact/hooks";
 import { ApiFailure, logIn } from "./api.ts";
+import { EndedNote } from "./ended_note.tsx";
 import { FailureNote } from "./part/notes.tsx";
 import { go } from "./router.ts";
 
@@ -31,6 +32,7 @@ export function Login() {
   return (
     <main class="login">
       <h1>Toolcrib</h1>
+      <EndedNote />
       <form
         onSubmit={(event) => {
           event.preventDefault();

@@ -88,12 +88,14 @@ main(async () => {
   process.kill(Number(process.env.SERVER_PID), "SIGTERM");
   await page.getByText("No connection since").waitFor();
   check((await rows(page)) > 0, "what was there stays");
+  const logOut = await page.getByRole("button", { name: "Log out" }).boundingBox();
+  check(logOut.x + logOut.width <= 1280, `all of the bar fits: ${JSON.stringify(logOut)}`);
   const { hostname, port } = new URL(PAGE_URL);
   const again = spawn(process.env.TOOLCRIB, ["serve", "--address", `${hostname}:${port}`], { cwd: WORKSPACE, env: { PATH: "/usr/bin:/bin", HOME: process.env.SERVER_HOME, TOOLCRIB_STATE: process.env.STATE }, stdio: "ignore" });
   try {
     await until("the server", async () => (await fetch(`${PAGE_URL}/health`).catch(() => null)) !== null);
     // Sessions of the page end with the server, so one logs in again, and is where one was.
-    await page.getByLabel("Token").waitFor();
+    await page.getByText("it was probably restarted").waitFor();
     await page.getByLabel("Token").fill(ADMIN_TOKEN);
     await page.getByRole("button", { name: "Log in" }).click();
     await page.locator("tr", { hasText: "late.txt" }).waitFor();
