@@ -32,6 +32,8 @@ main(async () => {
   await page.locator(`#explain-recent option[value="${call}"]`).waitFor({ state: "attached" });
   await page.getByLabel("From the record").selectOption(call);
   await page.getByText("It would ask a person.").waitFor();
+  const answer = page.getByRole("heading", { name: "It would ask a person." });
+  await until("the answer has the focus", () => answer.evaluate((it) => it === document.activeElement));
   check((await page.getByLabel("Tool", { exact: true }).inputValue()) === "write_file", "the form has the call");
 
   // A wrong rule is refused with its place, and nothing can be added that was not tried.
