@@ -11,7 +11,7 @@ const KEYS: [string[], string][] = [
   [["p"], "pause, resume"],
   [["y", "n"], "run once or approve, decline or reject"],
   [["c"], "words for the agent"],
-  [["a", "e"], "run and store the rule, change the rule"],
+  [["a", "e"], "run and store the grant, change the grant"],
   [["d", "v"], "side by side, view all"],
   [["x", "Ctrl Enter"], "dry run, call"],
   [["u"], "undo this call"],

@@ -97,6 +97,7 @@ main(async () => {
   await until("the call that was approved", () => fs.existsSync(path.join(WORKSPACE, "src/other.txt")));
   check((await execute("write_file", { path: "src/third.txt", content: "x" })).status === 200, "the grant holds for calls like it");
   await page.getByRole("button", { name: /^Revoke/ }).click();
+  await page.getByText("It stops holding at once, for everybody.").waitFor();
   await page.getByRole("button", { name: /^Revoke/ }).click();
   await page.getByText("Calls like these are asked about again.").waitFor();
   // The same call again would only be told that it was made.

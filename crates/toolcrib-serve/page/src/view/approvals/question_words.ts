@@ -107,8 +107,8 @@ export function minutesWords(minutes: number | null, where: Where): string {
   return minutes % 60 === 0 ? `${minutes / 60} hours` : `${minutes} minutes`;
 }
 
-/** The rule that an answer of "always" leaves, line by line, as the list of grants will have it. */
-export function ruleLines(approval: Approval, offer: GrantOffer, now: number): [string, string][] {
+/** The grant that an answer of "always" leaves, line by line, as the list of grants will have it. */
+export function grantLines(approval: Approval, offer: GrantOffer, now: number): [string, string][] {
   const { scope, minutes } = offer.wish;
   const where = scope === "user" ? "everywhere" : "session" in scope ? `session ${plain(scope.session)}` : `workspace ${plain(scope.project)}`;
   const { principal } = approval.caller;

@@ -37,7 +37,7 @@ export function GrantList() {
                   <FailureNote what="The grant was not revoked." failure={said.failure} />
                 ) : (
                   <Note tone="info" mark="passed">
-                    Revoked <code>{plain(said.revoked)}</code>. Calls like these are asked about again.
+                    Revoked <code>{plain(said.revoked)}</code>. It holds no more, for anybody. Calls like these are asked about again.
                   </Note>
                 )}
               </div>
@@ -46,7 +46,7 @@ export function GrantList() {
           {grants.length === 0 ? (
             <div class="pad">
               <Empty title="No grants">
-                An answer with “run and store the rule” in <a href="/approvals">Approvals</a> leaves one.
+                An answer with “Run and store the grant” in <a href="/approvals">Approvals</a> leaves one.
               </Empty>
             </div>
           ) : (
@@ -125,7 +125,7 @@ function Row({ grant, revoke }: { grant: Grant; revoke: () => Promise<void> }) {
         {!grant.enabled ? "off" : grant.expires_at == null ? <span class="brass">until revoked</span> : isOver ? "ended" : <>in <Left until={grant.expires_at} /></>}
       </td>
       <td class="r nowrap">
-        <SureButton actions={[{ button: "Revoke…", label: `Revoke ${name}…`, sure: `Revoke ${name}`, act: revoke }]} />
+        <SureButton actions={[{ button: "Revoke…", label: `Revoke ${name}…`, note: "It stops holding at once, for everybody.", sure: `Revoke ${name}`, act: revoke }]} />
       </td>
     </tr>
   );
