@@ -20,12 +20,13 @@ pub use consent::tokens::{StoredToken, TokenError, TokenErrorKind, TokenFile, To
 pub use consent::user_quota::{UserLimits, UserQuotaFile};
 pub use detached_calls::{DetachedCall, DetachedCalls, DetachedEnd, DetachedResult, DetachedState};
 pub use figures::baseline::{Spans, comparisons};
+pub use figures::call_totals::CallTotals;
 pub use figures::fold::{
     Amount, ErrorFigures, FailedCall, Hour, HourKey, NetworkFigures, ResourceFigures, ToolFigures,
 };
 pub use figures::histogram::Histogram;
 pub use figures::overview::{
-    ActivityOverview, CallRates, CallTotals, ErrorRates, P95Figures, ToolActivity, ToolBars,
+    ActivityOverview, CallRates, ErrorRates, P95Figures, ToolActivity, ToolBars,
 };
 pub use figures::quarantine::{QuarantineList, QuarantinedTool};
 pub use figures::regression::{
@@ -36,6 +37,7 @@ pub use figures::report_form::{
     Cleared, ClearedFigures, ErrorsOfTool, ErrorsReport, NewBaseline, RegressionOfTool,
     RegressionsReport, ResourcesOfTool, ResourcesReport, ToolRegression, ToolResources,
 };
+pub use figures::rounding::rounded;
 pub use figures::stats::Stats;
 pub use figures::stats_error::{StatsError, StatsErrorKind};
 pub use figures::time_window::{Axis, TimeWindow};

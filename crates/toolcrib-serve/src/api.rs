@@ -6,6 +6,7 @@ mod approvals;
 mod audit;
 mod backend;
 mod blocking;
+mod brief;
 mod call_headers;
 mod calls;
 mod client_snippet;
@@ -35,7 +36,9 @@ mod plugin_replies;
 mod plugin_source;
 mod plugins;
 mod proposals;
+mod recorded_event;
 mod rule_trials;
+mod rule_uses;
 mod rule_view;
 mod rules;
 mod rules_replay;
@@ -113,6 +116,7 @@ fn described_operations() -> Vec<Operation> {
         servers::operations,
         rules::operations,
         rule_trials::operations,
+        rule_uses::operations,
         connect::operations,
         tokens::operations,
         undo::operations,

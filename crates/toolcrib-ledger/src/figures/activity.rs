@@ -116,7 +116,7 @@ impl ActivityHour {
 /// Calls `take` with each minute of encoded counts, in order. Returns `None` if they cannot be decoded.
 pub(crate) fn each_count(mut bytes: &[u8], mut take: impl FnMut(u8, CallCounts)) -> Option<()> {
     while !bytes.is_empty() {
-        let minute = minute_of(read_varint(&mut bytes)?)?;
+        let minute = minute_within_hour(read_varint(&mut bytes)?)?;
         let mut number = || read_varint(&mut bytes);
         let counts = CallCounts {
             calls: number()?,
@@ -136,14 +136,14 @@ pub(crate) fn each_duration(mut bytes: &[u8], mut take: impl FnMut(u8, u16, u64)
     let mut key = 0_u32;
     while !bytes.is_empty() {
         key = key.checked_add(u32::try_from(read_varint(&mut bytes)?).ok()?)?;
-        let minute = minute_of(u64::from(key / MINUTE_KEYS))?;
+        let minute = minute_within_hour(u64::from(key / MINUTE_KEYS))?;
         let bin = u16::try_from(key % MINUTE_KEYS).ok()?;
         take(minute, bin, read_varint(&mut bytes)?);
     }
     Some(())
 }
 
-fn minute_of(number: u64) -> Option<u8> {
+fn minute_within_hour(number: u64) -> Option<u8> {
     u8::try_from(number).ok().filter(|minute| *minute < HOUR_MINUTES)
 }
 

@@ -13,7 +13,7 @@ use toolcrib_core::{ToolName, Usage};
 
 use crate::figures::fresh_activity::{EndedCall, FreshActivity, HistoryStore};
 use crate::figures::histogram::{Histogram, bin_of, round_up};
-use crate::figures::message_shape::message_shape;
+use crate::figures::message_shape::{OTHER_SHAPES, message_shape};
 use crate::figures::tool_history::CallerName;
 use crate::record::entry::{RecordEntry, event_field};
 use crate::record::event_kind::{Act, EventKind};
@@ -360,7 +360,7 @@ impl ErrorFigures {
         *self.kinds.entry(failed.kind.clone()).or_default() += 1;
         let mut shape = message_shape(&failed.message);
         if !self.shapes.contains_key(&shape) && self.shapes.len() >= MOST_MESSAGE_SHAPES {
-            "(others)".clone_into(&mut shape);
+            OTHER_SHAPES.clone_into(&mut shape);
         }
         let known = self.shapes.entry(shape).or_insert_with(|| (0, failed.message.clone()));
         known.0 += 1;

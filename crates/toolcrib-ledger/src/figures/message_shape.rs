@@ -1,6 +1,9 @@
 //! The shape of an error message: the part that stays the same when the message is about another file, number or
 //! id.
 
+/// The shape that messages have together that are not told apart.
+pub(crate) const OTHER_SHAPES: &str = "(others)";
+
 /// The length at which a shape is cut.
 const LONGEST_SHAPE: usize = 160;
 

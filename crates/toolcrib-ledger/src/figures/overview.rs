@@ -8,8 +8,10 @@ use toolcrib_core::ToolName;
 
 use crate::figures::activity::CallCounts;
 use crate::figures::activity_reading::{ActivityOf, read_counts, read_quantiles};
+use crate::figures::call_totals::CallTotals;
 use crate::figures::column::json_of;
 use crate::figures::duration_sum::DurationSum;
+use crate::figures::rounding::{percent, rounded};
 use crate::figures::stats::Stats;
 use crate::figures::stats_error::StatsError;
 use crate::figures::time_window::{Axis, TimeAxis, TimeWindow};
@@ -99,27 +101,6 @@ pub struct ToolActivity {
     pub last_error: Option<LastError>,
 }
 
-/// How calls ended, and how long they took.
-#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
-pub struct CallTotals {
-    /// The calls that ran.
-    pub calls: u64,
-    /// The calls that ran and failed.
-    pub failed: u64,
-    /// How many of 100 failed. Nothing if none ran.
-    pub failed_percent: Option<f64>,
-    /// The calls that policy refused, or whose arguments did not fit.
-    pub refused: u64,
-    /// The calls that a person declined.
-    pub declined: u64,
-    /// The duration that half of them did not exceed.
-    pub p50_ms: Option<f64>,
-    /// The duration that 95 of 100 did not exceed.
-    pub p95_ms: Option<f64>,
-    /// The duration that 99 of 100 did not exceed.
-    pub p99_ms: Option<f64>,
-}
-
 /// The calls at each point.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct ToolBars {
@@ -139,22 +120,6 @@ impl ToolActivity {
             totals: CallTotals::default(),
             series: ToolBars::default(),
             last_error: None,
-        }
-    }
-}
-
-impl CallTotals {
-    pub(crate) fn new(counts: &CallCounts, durations: &DurationSum) -> Self {
-        let CallCounts { calls, failed, refused, declined, busy_us: _ } = *counts;
-        Self {
-            calls,
-            failed,
-            failed_percent: percent(failed, calls),
-            refused,
-            declined,
-            p50_ms: durations.quantile_ms(0.5),
-            p95_ms: durations.quantile_ms(0.95),
-            p99_ms: durations.quantile_ms(0.99),
         }
     }
 }
@@ -188,10 +153,10 @@ impl Stats {
             tool_axis: tool_axis.shown(),
             calls: CallRates {
                 per_second_now: per_second_now(database, now)?,
-                per_second: round(total.calls as f64 / seconds.iter().sum::<f64>()),
+                per_second: rounded(total.calls as f64 / seconds.iter().sum::<f64>(), 3),
                 total: total.calls,
                 total_before: before.calls,
-                series: each(|point, seconds| round(point.calls as f64 / seconds)),
+                series: each(|point, seconds| rounded(point.calls as f64 / seconds, 3)),
             },
             errors: ErrorRates {
                 percent: percent(total.failed, total.calls),
@@ -206,7 +171,7 @@ impl Stats {
                 ms_before,
                 series_ms: series_ms.into_iter().map(|[p95]| p95).collect(),
             },
-            at_once: each(|point, seconds| round(point.busy_us as f64 / 1e6 / seconds)),
+            at_once: each(|point, seconds| rounded(point.busy_us as f64 / 1e6 / seconds, 3)),
             tools: tools(database, tool_axis, &mut durations)?,
         })
     }
@@ -247,7 +212,7 @@ fn per_second_now(database: &Connection, now: Timestamp) -> Result<f64, StatsErr
     let axis = TimeAxis { from: minute - 1, step: 1, points: 2 };
     let points = read_counts(database, ActivityOf::AllTools, axis, &mut DurationSum::default())?;
     let seconds = seconds_of(axis, now).iter().sum::<f64>();
-    Ok(round(sum(&points).calls as f64 / seconds))
+    Ok(rounded(sum(&points).calls as f64 / seconds, 3))
 }
 
 /// Returns how many seconds of each point are over. The last one has just begun.
@@ -264,13 +229,4 @@ pub(crate) fn sum(points: &[CallCounts]) -> CallCounts {
         total.add(point);
     }
     total
-}
-
-/// Returns how many of 100 `all` are `part`.
-pub(crate) fn percent(part: u64, all: u64) -> Option<f64> {
-    (all > 0).then(|| round(part as f64 / all as f64 * 100.0))
-}
-
-fn round(number: f64) -> f64 {
-    (number * 1e3).round() / 1e3
 }

@@ -15,6 +15,7 @@ use crate::figures::report_form::{
     ReportedWindow, ResourceGroups, ResourcesOfTool, ResourcesReport, ResourcesSummary, ToolErrors,
     ToolRegression, ToolResources,
 };
+use crate::figures::rounding::rounded;
 
 /// How many message shapes a report shows.
 const MOST_SHOWN_SHAPES: usize = 10;
@@ -35,7 +36,7 @@ pub fn errors(tools: &[(ToolName, ToolFigures)]) -> ErrorsReport {
             total_tools: tools.len(),
             tools_with_errors: tools.iter().filter(|(_, it)| it.errors.errors > 0).count(),
             total_errors: tools.iter().map(|(_, it)| it.errors.errors).sum(),
-            avg_error_rate: round(rates / tools.len().max(1) as f64, 4).abs(),
+            avg_error_rate: rounded(rates / tools.len().max(1) as f64, 4).abs(),
         },
     }
 }
@@ -49,7 +50,7 @@ pub fn errors_of(name: &ToolName, figures: &ToolFigures) -> ErrorsOfTool {
         message: first.clone(),
         shape: (*shape).clone(),
         count: *count,
-        percentage: round(*count as f64 / it.errors.max(1) as f64 * 100.0, 1),
+        percentage: rounded(*count as f64 / it.errors.max(1) as f64 * 100.0, 1),
     });
     ErrorsOfTool {
         ok: true,
@@ -121,10 +122,10 @@ pub fn regression(name: &ToolName, it: &Comparison) -> ToolRegression {
         baseline: window(was),
         current: window(is),
         regression: RegressionFigures {
-            avg_execution_delta: round(delta, 3),
-            avg_execution_delta_pct: round(share, 1),
-            p95_delta: round(is.quantile_ms(0.95) - was.quantile_ms(0.95), 3),
-            error_rate_delta: round(is.error_rate() - was.error_rate(), 4),
+            avg_execution_delta: rounded(delta, 3),
+            avg_execution_delta_pct: rounded(share, 1),
+            p95_delta: rounded(is.quantile_ms(0.95) - was.quantile_ms(0.95), 3),
+            error_rate_delta: rounded(is.error_rate() - was.error_rate(), 4),
             severity: it.severity.map_or("none", RegressionSeverity::as_str),
             detected: it.severity.is_some(),
             because: it.because.clone(),
@@ -136,10 +137,10 @@ fn window(window: &Window) -> ReportedWindow {
     let hour = |hour: i64| Timestamp::from_second(hour * 3600).unwrap_or_default();
     let has_any = window.calls > 0;
     ReportedWindow {
-        avg_execution_ms: round(window.average_ms(), 3),
-        p95_ms: round(window.quantile_ms(0.95), 3),
-        p99_ms: round(window.quantile_ms(0.99), 3),
-        error_rate: round(window.error_rate(), 4),
+        avg_execution_ms: rounded(window.average_ms(), 3),
+        p95_ms: rounded(window.quantile_ms(0.95), 3),
+        p99_ms: rounded(window.quantile_ms(0.99), 3),
+        error_rate: rounded(window.error_rate(), 4),
         period_start: has_any.then(|| hour(window.start)),
         period_end: has_any.then(|| hour(window.end + 1)),
         sample_size: window.calls,
@@ -167,7 +168,7 @@ pub fn resources(
         ok: true,
         resources: tools.iter().map(|(name, figures)| used(name, figures, limits)).collect(),
         summary: ResourcesSummary {
-            total_cpu_ms: round(sum(|it| it.resources.cpu.total) as f64 / 1000.0, 3),
+            total_cpu_ms: rounded(sum(|it| it.resources.cpu.total) as f64 / 1000.0, 3),
             total_memory_bytes: sum(|it| it.resources.memory.total),
             total_disk_read_bytes: sum(|it| it.resources.read.total),
             total_disk_write_bytes: sum(|it| it.resources.written.total),
@@ -240,7 +241,7 @@ pub fn used(
 }
 
 fn rate(part: u64, all: u64) -> f64 {
-    if all == 0 { 0.0 } else { round(part as f64 / all as f64, 4) }
+    if all == 0 { 0.0 } else { rounded(part as f64 / all as f64, 4) }
 }
 
 /// Formats a time as the record does, to the millisecond.
@@ -250,10 +251,5 @@ pub fn stamp(at: Timestamp) -> String {
 
 /// Converts microseconds to milliseconds, rounded to the microsecond.
 pub fn ms(us: f64) -> f64 {
-    round(us / 1e3, 3)
-}
-
-fn round(number: f64, places: i32) -> f64 {
-    let factor = 10_f64.powi(places);
-    (number * factor).round() / factor
+    rounded(us / 1e3, 3)
 }

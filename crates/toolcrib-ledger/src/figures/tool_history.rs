@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolcrib_core::Door;
 
-use crate::figures::message_shape::message_shape;
+use crate::figures::message_shape::{OTHER_SHAPES, message_shape};
 use crate::record::entry::RecordEntry;
 
 /// The most versions that are remembered of a tool. The one that was called least recently is forgotten first.
@@ -19,9 +19,6 @@ const MOST_CALLERS: usize = 50;
 
 /// The most groups of errors that are told apart. Further ones are counted together.
 const MOST_ERROR_GROUPS: usize = 100;
-
-/// The message that errors have together that are not told apart.
-const OTHER_ERRORS: &str = "(others)";
 
 /// The bytes of a message that are kept as a sample.
 const SAMPLE_BYTES: usize = 400;
@@ -194,7 +191,7 @@ impl ToolHistory {
         let is_it = |it: &ErrorGroup, code: &str, shape: &str| it.code == code && it.shape == shape;
         let mut found = self.errors.iter().position(|it| is_it(it, code, &shape));
         if found.is_none() && self.errors.len() >= MOST_ERROR_GROUPS {
-            OTHER_ERRORS.clone_into(&mut shape);
+            OTHER_SHAPES.clone_into(&mut shape);
             code = "";
             found = self.errors.iter().position(|it| is_it(it, code, &shape));
         }

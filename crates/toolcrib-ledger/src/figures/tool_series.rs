@@ -8,10 +8,12 @@ use toolcrib_core::ToolName;
 
 use crate::figures::activity_reading::{ActivityOf, read_counts, read_quantiles};
 use crate::figures::activity_rows::load_history;
+use crate::figures::call_totals::CallTotals;
 use crate::figures::column::unreadable;
 use crate::figures::duration_sum::DurationSum;
 use crate::figures::histogram::Histogram;
-use crate::figures::overview::{CallTotals, percent, sum};
+use crate::figures::overview::sum;
+use crate::figures::rounding::percent;
 use crate::figures::stats::Stats;
 use crate::figures::stats_error::StatsError;
 use crate::figures::time_window::{Axis, TimeWindow};

@@ -1,6 +1,7 @@
 // Requests to the server. Every answer that is not a success becomes an `ApiFailure` with the words of the server
 // and the id of the request.
 import { signal } from "@preact/signals";
+import { clock } from "./format.ts";
 
 /** Who is logged in. `undefined` until the server has said, `null` if nobody is. */
 export interface LoggedIn {
@@ -10,8 +11,16 @@ export interface LoggedIn {
 }
 export const loggedIn = signal<LoggedIn | null | undefined>(undefined);
 
-/** Set if the server has ended the session of somebody who was logged in, and since when it could not be reached before. */
-export const sessionEnd = signal<{ unreachableSince: number | undefined } | null>(null);
+/** Why nobody is logged in any more, if the page knows. */
+export const whyLoggedOut = signal<ApiFailure | null>(null);
+
+/** Whether the server answered when it was last asked who is logged in. */
+export const isAnswered = signal(true);
+
+// Whether a request after logging in was answered. Until then, a refusal says that the browser keeps no cookie.
+let isCookieKept = false;
+
+// Since when no request was answered, if the last one was not.
 let unreachableSince: number | undefined;
 
 // A browser sends the cookie of a host to all its ports, so another server on this machine could learn it. The second
@@ -98,6 +107,7 @@ export async function send(
     throw new ApiFailure(0, "unreachable", "The server does not answer.", null, {});
   }
   if (response.ok) {
+    isCookieKept ||= loggedIn.value != null;
     unreachableSince = undefined;
     return response;
   }
@@ -114,34 +124,55 @@ async function failureOf(response: Response): Promise<ApiFailure> {
   }
   const code = typeof reply.error === "string" ? reply.error : `status ${response.status}`;
   const message = typeof reply.message === "string" ? reply.message : `The server replied with ${response.status}.`;
-  if ((response.status === 401 || code === "csrf") && loggedIn.value) {
-    sessionEnd.value = { unreachableSince };
-    loggedIn.value = null;
-  }
+  const failure = new ApiFailure(response.status, code, message, requestId, reply);
+  if ((response.status === 401 || code === "csrf") && loggedIn.value) endSession(failure);
   unreachableSince = undefined;
-  return new ApiFailure(response.status, code, message, requestId, reply);
+  return failure;
 }
 
-/** Asks the server who is logged in. */
+function endSession(failure: ApiFailure): void {
+  whyLoggedOut.value = new ApiFailure(failure.status, failure.code, whyEnded(failure), failure.requestId, {});
+  loggedIn.value = null;
+}
+
+function whyEnded(failure: ApiFailure): string {
+  if (!isCookieKept) return `The browser did not keep the cookie of ${location.host}. Allow cookies for it, then log in again.`;
+  if (unreachableSince === undefined) return failure.message;
+  return `The server was probably restarted: it could not be reached since ${clock(unreachableSince)}. Sessions of the page end with it, so log in again.`;
+}
+
+const RETRY_MS = 2000;
+
+/** Asks the server who is logged in, until it answers. */
 export async function findSession(): Promise<void> {
-  try {
-    loggedIn.value = await get<LoggedIn>("/page/session");
-  } catch (error) {
-    if (error instanceof ApiFailure && error.isUnreachable) throw error;
-    loggedIn.value = null;
+  for (;;) {
+    try {
+      loggedIn.value = await get<LoggedIn>("/page/session");
+      whyLoggedOut.value = null;
+      break;
+    } catch (error) {
+      isAnswered.value = !(error instanceof ApiFailure && error.isUnreachable);
+      if (isAnswered.value) {
+        loggedIn.value = null;
+        break;
+      }
+    }
+    await new Promise((done) => setTimeout(done, RETRY_MS));
   }
+  isAnswered.value = true;
 }
 
 export async function logIn(secret: { token: string } | { link: string }): Promise<void> {
   const found = await post<LoggedIn>("/page/login", secret);
   storeSecret(found.csrf);
-  sessionEnd.value = null;
+  isCookieKept = false;
+  whyLoggedOut.value = null;
   loggedIn.value = found;
 }
 
 export async function logOut(): Promise<void> {
   await post("/page/logout").catch(() => undefined);
   storeSecret(null);
-  sessionEnd.value = null;
+  whyLoggedOut.value = null;
   loggedIn.value = null;
 }

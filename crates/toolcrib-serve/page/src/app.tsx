@@ -2,13 +2,14 @@
 import type { ComponentType } from "preact";
 import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
-import { loggedIn, logOut } from "./api.ts";
+import { isAnswered, loggedIn, logOut } from "./api.ts";
 import { second, useData } from "./data.ts";
 import { clock, count } from "./format.ts";
 import { useBaseKeys } from "./keys.ts";
 import { connection, follow, missedCalls, pause, pausedAt, resume, retryNow } from "./live.ts";
 import { Login } from "./login.tsx";
 import { Help } from "./help.tsx";
+import { Boundary } from "./part/boundary.tsx";
 import { Key } from "./part/marks.tsx";
 import { Note } from "./part/notes.tsx";
 import type { Reply } from "./reply.ts";
@@ -41,18 +42,23 @@ const VIEWS: View[] = [
   { path: "rules", name: "Rules", view: Rules },
   { path: "connect", name: "Connect", view: Connect },
 ];
-/** The views that a phone shows; the others are behind "More". */
+/** The views that the bar of a phone has; the others are behind "More". */
 const ON_PHONE = ["", "approvals", "tools", "audit"];
 
 /** The views with figures of a window of time. */
 const WITH_WINDOW = ["", "tools"];
 
-/** How many questions and proposals wait. */
+/** How many questions and proposals wait, for the bar. */
 const waiting = signal({ approvals: 0, proposals: 0 });
 
 export function App() {
-  if (loggedIn.value === undefined) return <p class="pad loading">Loading …</p>;
+  if (loggedIn.value === undefined) return <Beginning />;
   return loggedIn.value === null ? <Login /> : <Frame />;
+}
+
+/** Until the server has said who is logged in. */
+function Beginning() {
+  return <p class="pad loading">{isAnswered.value ? "Loading …" : "The server does not answer. The page tries again every two seconds."}</p>;
 }
 
 function Frame() {
@@ -85,7 +91,9 @@ function Frame() {
       <LostNote />
       <main id="main" tabIndex={-1}>
         <h1 class="unseen">{current?.name ?? "Not found"}</h1>
-        <Shown key={current?.path ?? "none"} />
+        <Boundary key={current?.path ?? "none"} what="This view">
+          <Shown />
+        </Boundary>
       </main>
       {isHelpOpen && <Help close={() => setHelpOpen(false)} />}
     </>

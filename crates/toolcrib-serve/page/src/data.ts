@@ -16,10 +16,10 @@ export interface Loaded<T> {
 export const updatedAt = signal<number | undefined>(undefined);
 
 /**
- * Loads `path`, again when it changes, and, if `live`, while events come. `null` loads nothing.
- * A reply for another path than the last one wanted is dropped.
+ * Loads `path`, again when it changes, and, if `live`, while events come. `pollMs` loads it again without any event.
+ * `null` loads nothing. A reply for another path than the last one wanted is dropped.
  */
-export function useData<T>(path: string | null, { live = false, everyMs = 2000 } = {}): Loaded<T> {
+export function useData<T>(path: string | null, { live = false, everyMs = 2000, pollMs = 0 } = {}): Loaded<T> {
   const [state, setState] = useState<{ path: string | null; data?: T; error?: ApiFailure; at?: number }>({ path });
   const wanted = useRef(path);
   wanted.current = path;
@@ -58,6 +58,12 @@ export function useData<T>(path: string | null, { live = false, everyMs = 2000 }
     const timer = setTimeout(() => again.current(), wait);
     return () => clearTimeout(timer);
   });
+
+  useEffect(() => {
+    if (pollMs === 0) return;
+    const timer = setInterval(() => again.current(), pollMs);
+    return () => clearInterval(timer);
+  }, [path, pollMs]);
 
   const isCurrent = state.path === path;
   return {

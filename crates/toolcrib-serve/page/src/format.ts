@@ -77,12 +77,19 @@ export function absolute(time: number | string): string {
   return new Date(time).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "long" });
 }
 
-// Controls, marks of direction, and characters that cannot be seen.
-const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb]|[\u{e0000}-\u{e0fff}]/gu;
+// Controls, marks of direction, characters that cannot be seen and odd spaces: the same that a terminal is not shown.
+const HIDDEN =
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u00a0\u00ad\u034f\u061c\u115f-\u1160\u1680\u17b4-\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/gu;
+// More than two marks on one letter cover the lines around it.
+const PILED_MARK = /(?<=\p{M}{2})\p{M}/gu;
 
 /** Foreign text with hidden characters spelled out. Line breaks and tabs stay. */
 export function plain(text: string): string {
-  return text.replace(HIDDEN, (it) => `\\u{${it.codePointAt(0)!.toString(16)}}`);
+  return text.replace(PILED_MARK, escaped).replace(HIDDEN, escaped);
+}
+
+function escaped(character: string): string {
+  return `\\u{${character.codePointAt(0)!.toString(16)}}`;
 }
 
 /** Foreign text on one line. */

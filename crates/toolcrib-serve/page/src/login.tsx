@@ -1,42 +1,55 @@
 // Logging in: with a token, or by the link that the server printed.
-import { useEffect, useState } from "preact/hooks";
-import { ApiFailure, logIn } from "./api.ts";
-import { EndedNote } from "./ended_note.tsx";
+import { useState } from "preact/hooks";
+import { ApiFailure, findSession, loggedIn, logIn, whyLoggedOut } from "./api.ts";
 import { FailureNote } from "./part/notes.tsx";
 import { go } from "./router.ts";
 
+/** Logs in by the link in the address, if there is one. Otherwise finds who is logged in. */
+export async function begin(): Promise<void> {
+  const link = takeLink();
+  if (link !== null) await attempt({ link });
+  if (loggedIn.value == null) await findSession();
+  leaveLogin();
+}
+
+/** Takes the code of a link out of the address: it must not stay in the history. */
+function takeLink(): string | null {
+  const link = new URLSearchParams(location.hash.slice(1)).get("link");
+  if (link !== null) history.replaceState(null, "", location.pathname + location.search);
+  return link;
+}
+
+/** A failure is told where people log in. */
+async function attempt(secret: { token: string } | { link: string }): Promise<void> {
+  try {
+    await logIn(secret);
+  } catch (error) {
+    if (!(error instanceof ApiFailure)) throw error;
+    whyLoggedOut.value = error;
+  }
+}
+
+function leaveLogin(): void {
+  if (loggedIn.value != null && location.pathname === "/login") go("/");
+}
+
 export function Login() {
   const [token, setToken] = useState("");
-  const [failure, setFailure] = useState<ApiFailure>();
   const [isBusy, setBusy] = useState(false);
-
-  const attempt = async (secret: { token: string } | { link: string }) => {
+  const send = async () => {
     setBusy(true);
-    try {
-      await logIn(secret);
-      if (location.pathname === "/login") go("/");
-    } catch (error) {
-      if (error instanceof ApiFailure) setFailure(error);
-    } finally {
-      setBusy(false);
-    }
+    await attempt({ token: token.trim() });
+    setBusy(false);
+    leaveLogin();
   };
-  useEffect(() => {
-    const link = new URLSearchParams(location.hash.slice(1)).get("link");
-    if (link === null) return;
-    // The code must not stay in the history.
-    history.replaceState(null, "", location.pathname);
-    void attempt({ link });
-  }, []);
-
+  const failure = whyLoggedOut.value;
   return (
     <main class="login">
       <h1>Toolcrib</h1>
-      <EndedNote />
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          void attempt({ token: token.trim() });
+          void send();
         }}
       >
         <label for="token">Token</label>

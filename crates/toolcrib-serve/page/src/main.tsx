@@ -1,8 +1,8 @@
 // The page begins here.
 import { render } from "preact";
-import { findSession } from "./api.ts";
 import { App } from "./app.tsx";
 import { hearKeys } from "./keys.ts";
+import { begin } from "./login.tsx";
 import { followLinks } from "./router.ts";
 import { applyTheme } from "./theme.ts";
 import "./style/tokens.css";
@@ -22,4 +22,4 @@ applyTheme();
 followLinks();
 hearKeys();
 render(<App />, document.getElementById("page")!);
-await findSession().catch(() => undefined);
+await begin();

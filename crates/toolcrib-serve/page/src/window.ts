@@ -10,5 +10,5 @@ export const USUAL_WINDOW: TimeWindow = "1h";
 /** The window that the address names, or the usual one. */
 export function currentWindow(): TimeWindow {
   const wanted = route.value.query.get("window");
-  return wanted !== null && wanted in WINDOWS ? (wanted as TimeWindow) : USUAL_WINDOW;
+  return wanted !== null && Object.hasOwn(WINDOWS, wanted) ? (wanted as TimeWindow) : USUAL_WINDOW;
 }

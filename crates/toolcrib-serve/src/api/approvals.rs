@@ -14,6 +14,7 @@ use toolcrib_core::{Caller, Cancel};
 use toolcrib_runtime::{ApprovalError, Approved, ParkedCall, Runtime};
 
 use super::access::AccessRight;
+use super::brief;
 use super::context::Api;
 use super::fields::{BodyFields, QueryFields, refused_body};
 use super::full_outcome::{DifferenceLength, PlannedEdit};
@@ -32,7 +33,10 @@ pub(super) fn operations() -> Vec<Operation> {
     let unknown = "No call waits or waited for approval by this id.";
     vec![
         Operation::get("/api/approvals", "list_approvals", list)
-            .about(AccessRight::Approve, "Lists the calls that wait for a person.")
+            .about(
+                AccessRight::Approve,
+                "Lists the calls that wait for a person. Long texts are cut; one approval has all of them.",
+            )
             .query::<ApprovalsQuery>()
             .replies::<ApprovalList>(),
         Operation::get("/api/approvals/{id}", "show_approval", show)
@@ -207,10 +211,12 @@ async fn list(
             approvals.push(approval);
         }
     }
-    JsonReply::redacted(
-        &api.redactor,
-        &ApprovalList { ok: true, count: approvals.len(), approvals },
-    )
+    let list = ApprovalList { ok: true, count: approvals.len(), approvals };
+    let mut list = serde_json::to_value(&list).unwrap_or_default();
+    brief::cut_for_search(&mut list);
+    let mut list = api.redactor.clean_json(&list);
+    brief::cut_for_list(&mut list);
+    JsonReply::ok(&list)
 }
 
 /// Shows the question about one call.

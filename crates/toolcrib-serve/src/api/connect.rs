@@ -17,7 +17,7 @@ use super::context::Api;
 use super::fields::QueryFields;
 use super::json_reply::{JsonReply, Reply};
 use super::operation::Operation;
-use super::rule_trials::hours_ago;
+use super::rule_uses::hours_ago;
 use crate::reply::ApiError;
 
 /// For how many hours callers are listed, unless the request says.

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 use toolcrib_core::ToolName;
-use toolcrib_ledger::{ActivityOverview, ComparedStats, ToolSeries};
+use toolcrib_ledger::{ActivityOverview, ComparedStats, ToolSeries, rounded};
 
 /// All tools in a window of time.
 pub struct RecordedOverview {
@@ -108,15 +108,16 @@ fn worst_measure(compared: &ComparedStats) -> Option<WorseMeasure> {
     let counts = |word: &str| compared.because.iter().any(|because| because.starts_with(word));
     let found = measures.into_iter().filter(|it| counts(it.1)).map(|(measure, _, was, is)| {
         let factor = (was > 0.0).then(|| is / was);
-        WorseMeasure { measure, was: round(was), is: round(is), factor: factor.map(round) }
+        WorseMeasure {
+            measure,
+            was: rounded(was, 3),
+            is: rounded(is, 3),
+            factor: factor.map(|it| rounded(it, 3)),
+        }
     });
     // What was 0 before has grown most.
     let growth = |it: &WorseMeasure| it.factor.unwrap_or(f64::INFINITY);
     found.reduce(|worst, it| if growth(&it) > growth(&worst) { it } else { worst })
-}
-
-fn round(number: f64) -> f64 {
-    (number * 1e3).round() / 1e3
 }
 
 #[cfg(test)]

@@ -71,5 +71,23 @@ main(async () => {
   await page.getByText("It ran").waitFor();
   check(read("notes.txt") === "one two 3\n", "the client's process made the change");
   client.child.kill();
+
+  // A client that cannot be asked is told to wait. The server runs the call, and for as long as it takes.
+  const simple = mcpClient(() => undefined);
+  await simple.request("initialize", { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "page-test", version: "1" } });
+  simple.send({ method: "notifications/initialized" });
+  const slow = "sleep 1; rm -rf copy.txt $(echo gone); cp notes.txt slept.txt";
+  const parked = await simple.request("tools/call", { name: "bash", arguments: { command: slow, confirmed: true } });
+  check(parked.result?.isError === true, JSON.stringify(parked));
+  simple.child.kill();
+  const [waits] = (await api("GET", "/api/approvals")).body.approvals;
+  check(waits?.caller.door === "mcp" && waits.is_parked, JSON.stringify(waits));
+  await page.goto(`${PAGE_URL}/approvals/${waits.id}`);
+  await page.getByText("As written").waitFor();
+  await page.getByRole("heading", { name: /Just before/ }).scrollIntoViewIfNeeded();
+  await page.waitForFunction(() => document.querySelector("button.yes").getAttribute("aria-disabled") === "false");
+  await page.keyboard.press("y");
+  await page.getByText("It ran").waitFor();
+  check(read("slept.txt") === "one two 3\n", "it ran to its end");
   return [page];
 });

@@ -76,9 +76,24 @@ main(async () => {
 
   // A file that changes after the question is told.
   await openQuestion(page, "clemini/edit", { file_path: "notes.txt", old_string: "two", new_string: "2" });
+  const before = read("notes.txt");
   fs.writeFileSync(path.join(WORKSPACE, "notes.txt"), "one two four\n");
   await page.reload();
-  await page.getByText("Something changed after this was asked").waitFor();
+  await page.getByText("Something changed after this was asked").first().waitFor();
   check((await page.getByText("notes.txt").count()) > 1, "it is named");
+  await page.getByRole("heading", { name: /Just before/ }).scrollIntoViewIfNeeded();
+  await page.waitForFunction(() => document.querySelector("button.no").getAttribute("aria-disabled") === "false");
+  check(await isOff(page, "Run once"), "what changed is not approved");
+  // The control: as it was asked, it can be approved, and nobody has to load it again.
+  fs.writeFileSync(path.join(WORKSPACE, "notes.txt"), before);
+  await page.getByText("Something changed after this was asked").waitFor({ state: "detached" });
+  await page.getByRole("heading", { name: /Just before/ }).scrollIntoViewIfNeeded();
+  await page.waitForFunction(() => document.querySelector("button.yes").getAttribute("aria-disabled") === "false");
+
+  // Nothing of a long line lies beyond the edge.
+  await openQuestion(page, "write_file", { path: "wide.txt", content: `${"x".repeat(2000)}${" ".repeat(400)}the end of the line\n` });
+  const wide = page.getByRole("region", { name: "difference of wide.txt" });
+  await wide.waitFor();
+  check(await wide.evaluate((it) => it.scrollWidth <= it.clientWidth), "the line is wrapped");
   return [page, other];
 });

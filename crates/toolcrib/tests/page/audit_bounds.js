@@ -95,7 +95,7 @@ main(async () => {
   try {
     await until("the server", async () => (await fetch(`${PAGE_URL}/health`).catch(() => null)) !== null);
     // Sessions of the page end with the server, so one logs in again, and is where one was.
-    await page.getByText("it was probably restarted").waitFor();
+    await page.getByText("The server was probably restarted").waitFor();
     await page.getByLabel("Token").fill(ADMIN_TOKEN);
     await page.getByRole("button", { name: "Log in" }).click();
     await page.locator("tr", { hasText: "late.txt" }).waitFor();

@@ -92,3 +92,37 @@ fn the_sources_have_no_type_errors() {
     let (is_good, said) = run(&scratch, &folder, &["node_modules/typescript/bin/tsc", "--noEmit"]);
     assert!(!is_good && said.contains("src/wrong.ts"), "{said}");
 }
+
+/// Reads the ranges of a character class of JavaScript that is written in escapes only.
+fn ranges_of(class: &str) -> Vec<(u32, u32)> {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    let mut is_end = false;
+    for part in class.split_inclusive('-').flat_map(|it| it.split("\\u")) {
+        let digits: String = part.chars().filter(char::is_ascii_hexdigit).collect();
+        if let Ok(code) = u32::from_str_radix(&digits, 16) {
+            match ranges.last_mut() {
+                Some(range) if is_end => range.1 = code,
+                _ => ranges.push((code, code)),
+            }
+            is_end = part.ends_with('-');
+        }
+    }
+    ranges
+}
+
+#[test]
+fn the_page_spells_out_the_characters_that_a_terminal_is_not_shown() {
+    let source = std::fs::read_to_string(page_folder().join("src/format.ts")).unwrap();
+    let (_, rest) = source.split_once("const HIDDEN =\n  /[").unwrap();
+    let (class, _) = rest.split_once("]/gu").unwrap();
+    let ranges = ranges_of(class);
+    let differs = |c: &char| {
+        let is_spelt_out = ranges.iter().any(|(from, to)| (*from..=*to).contains(&(*c as u32)));
+        let text = c.to_string();
+        // A mark at the beginning of a text is on no letter, and is shown.
+        is_spelt_out != (toolcrib_core::escape::lines(&text) != text)
+    };
+    let wrong: Vec<char> = ('\0'..=char::MAX).filter(differs).collect();
+    assert!(wrong.is_empty(), "{wrong:?}");
+    assert!(ranges.contains(&(0x2800, 0x2800)) && ranges.len() > 20, "{ranges:?}");
+}

@@ -19,6 +19,17 @@ main(async () => {
   await page.reload();
   await page.getByRole("navigation", { name: "Views" }).waitFor();
 
+  // A link also leads in whoever is logged in, and its code does not stay in the address.
+  await page.goto(`${PAGE_URL}/login#link=wrong`);
+  await page.getByRole("navigation", { name: "Views" }).waitFor();
+  check(new URL(page.url()).pathname === "/" && new URL(page.url()).hash === "", page.url());
+  // A name in the address that every object of JavaScript has is no setting, list or window.
+  for (const odd of ["/rules/settings?setting=__proto__", "/rules/constructor", "/?window=__proto__", "/audit?show=__proto__"]) {
+    await page.goto(PAGE_URL + odd);
+    await page.getByRole("navigation", { name: "Views" }).waitFor();
+    check((await page.getByText("cannot be shown").count()) === 0, `the view of ${odd} breaks`);
+  }
+
   // A second tab has the same session, and ends with it.
   const second = await page.context().newPage();
   await second.goto(PAGE_URL);

@@ -1,8 +1,10 @@
 // The questions that wait for a person: queue, question and answer.
+import { Fragment } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useData } from "../data.ts";
 import { useKeys } from "../keys.ts";
 import type { Closed } from "../part/answer.ts";
+import { Boundary } from "../part/boundary.tsx";
 import { isCut, useBeside } from "../part/file_difference.tsx";
 import { useCurrent } from "../part/moves.ts";
 import { Empty, FailureNote, Shown } from "../part/notes.tsx";
@@ -37,15 +39,16 @@ export function Approvals() {
             {current === undefined ? (
               <NothingWaits />
             ) : (
-              <OneQuestion
-                key={current}
-                id={current}
-                isListed={waiting.some((it) => it.id === current)}
-                onClosed={() => {
-                  pending.reload();
-                  recent.reload();
-                }}
-              />
+              <Boundary key={current} what="This question">
+                <OneQuestion
+                  id={current}
+                  isListed={waiting.some((it) => it.id === current)}
+                  onClosed={() => {
+                    pending.reload();
+                    recent.reload();
+                  }}
+                />
+              </Boundary>
             )}
           </div>
         )}
@@ -83,10 +86,13 @@ function withChanges(one: OneApproval | undefined, story: Reply<"/api/audit/{id}
   return { ...one, edits };
 }
 
+/** How often the open question is looked at: a file can change without any event. */
+const LOOK_MS = 3000;
+
 function OneQuestion({ id, isListed, onClosed }: { id: string; isListed: boolean; onClosed: () => void }) {
   const [isWhole, setWhole] = useState(false);
   const [raced, setRaced] = useState(false);
-  const loaded = useData<OneApproval>(`/api/approvals/${encodeURIComponent(id)}${isWhole ? "?whole=true" : ""}`, { live: true, everyMs: 5000 });
+  const loaded = useData<OneApproval>(`/api/approvals/${encodeURIComponent(id)}${isWhole ? "?whole=true" : ""}`, { live: true, everyMs: 5000, pollMs: LOOK_MS });
   const asked = useAsked(loaded.data);
   const isPending = asked?.approval.status === "pending";
   const story = useData<Reply<"/api/audit/{id}">>(asked === undefined || isPending ? null : `/api/audit/${encodeURIComponent(id)}`, { live: true, everyMs: 1000 });
@@ -121,12 +127,13 @@ function OneQuestion({ id, isListed, onClosed }: { id: string; isListed: boolean
     onClosed();
   };
   return (
-    <>
+    // What changes under a reader is a new question: it begins at its top, and nothing of it was seen.
+    <Fragment key={one.changed.join("\n")}>
       <div class="pane question" ref={pane} tabIndex={0} role="region" aria-label="Question">
         <QuestionHead one={one} />
         <QuestionBody one={one} isBeside={isBeside} turnBeside={turnBeside} showAll={isComplete ? undefined : showAll} end={end} />
       </div>
       {isPending ? <Answer one={one} end={end} isComplete={isComplete} showAll={showAll} onClosed={close} /> : <Settled one={one} isRaced={raced} story={story} />}
-    </>
+    </Fragment>
   );
 }

@@ -1,10 +1,11 @@
 // Proposed tools and their versions, and what waits of mounted MCP servers.
+import { Fragment } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type Loaded, useData } from "../data.ts";
 import { useKeys } from "../keys.ts";
 import { useBeside } from "../part/file_difference.tsx";
 import { useCurrent } from "../part/moves.ts";
-import { Empty, FailureNote, Shown } from "../part/notes.tsx";
+import { Empty, FailureNote, Note, Shown } from "../part/notes.tsx";
 import { pageDown } from "../part/page_down.ts";
 import { TitleBlock } from "../part/title_block.tsx";
 import type { Reply } from "../reply.ts";
@@ -82,6 +83,8 @@ function OneProposal({ id, plugins, reload }: { id: string; plugins: Plugin[]; r
   const loaded = useData<Review>(`/api/tools/pending/${encodeURIComponent(id)}`, { live: true, everyMs: 5000 });
   const review = loaded.data;
   const plugin = plugins.find((it) => it.name === (review?.proposal.toolName ?? id));
+  const begun = useRef<string | undefined>(undefined);
+  begun.current ??= review?.proposal.hash;
   const pane = useRef<HTMLDivElement>(null);
   const end = useRef<HTMLDivElement>(null);
   const [isBeside, turnBeside] = useBeside();
@@ -114,9 +117,18 @@ function OneProposal({ id, plugins, reload }: { id: string; plugins: Plugin[]; r
     reload();
   };
   const isPending = status === "pending";
+  const { hash } = review.proposal;
   return (
-    <>
+    // Another proposal of the same name is read from its top: nothing of it was seen.
+    <Fragment key={hash}>
       <div class="pane question" ref={pane} tabIndex={0} role="region" aria-label="Proposal">
+        {isPending && begun.current !== hash && (
+          <div class="section">
+            <Note tone="wait">
+              <b>This is another proposal than the one that you began to read.</b> It came while this page was open.
+            </Note>
+          </div>
+        )}
         <ReviewHead review={review} />
         <ReviewBody review={review} isBeside={isBeside} turnBeside={turnBeside} isWhole={isWhole} showAll={() => setWhole(!isWhole)} end={end} />
       </div>
@@ -134,11 +146,11 @@ function OneProposal({ id, plugins, reload }: { id: string; plugins: Plugin[]; r
         ) : (
           <>
             <GivenVerdict review={review} isRaced={isRaced} />
-            <WhatIsApproved hash={review.proposal.hash} />
+            <WhatIsApproved hash={hash} />
           </>
         )}
         {plugin !== undefined && <Versions plugin={plugin} onChanged={changed} />}
       </aside>
-    </>
+    </Fragment>
   );
 }

@@ -25,7 +25,7 @@ const LISTS = {
 type ListName = keyof typeof LISTS;
 
 export function Rules() {
-  const name = (route.value.rest in LISTS ? route.value.rest : "") as ListName;
+  const name = (Object.hasOwn(LISTS, route.value.rest) ? route.value.rest : "") as ListName;
   const isAgent = loggedIn.value?.role === "agent";
   const [same, setSame] = useState<{ command: string; request: string }>();
   // On a small screen, what was taken in hand comes before the list.

@@ -26,7 +26,7 @@ interface Props {
 }
 
 export function Answer({ one, end, isComplete, showAll, onClosed }: Props) {
-  const { approval, own, elsewhere } = one;
+  const { approval, own, elsewhere, changed } = one;
   const [chosen, setChosen] = useState(0);
   const { words, write, send, failure, isBusy } = useAnswer(approval.id, "already_answered", onClosed);
   const forbidden = own ? "You asked for this call, so somebody else has to answer." : null;
@@ -34,7 +34,11 @@ export function Answer({ one, end, isComplete, showAll, onClosed }: Props) {
   const field = useRef<HTMLTextAreaElement>(null);
   const firstChoice = useRef<HTMLInputElement>(null);
 
-  const whyNoYes = elsewhere ? "The call is of another workspace, so it can only be approved there." : null;
+  const whyNoYes = elsewhere
+    ? "The call is of another workspace, so it can only be approved there."
+    : changed.length > 0
+      ? "Something changed after this was asked, so it would not run. If you decline it, the agent can ask again."
+      : null;
   const noOff = isBusy || isLocked;
   const yesOff = noOff || whyNoYes !== null || !isSeen;
 

@@ -89,7 +89,7 @@ export function QuestionBody({ one, isBeside, turnBeside, showAll, end }: BodyPr
       {approval.status === "pending" && changed.length > 0 && (
         <div class="section">
           <Note tone="wait">
-            <b>Something changed after this was asked.</b> If it is approved now, the call does not run, and the agent has to ask again.
+            <b>Something changed after this was asked.</b> The call would not run. The agent has to ask again.
             <ul class="bullets">
               {changed.map((it) => (
                 <li key={it}>{plain(it)}</li>

@@ -1,6 +1,7 @@
 // The questions at the left: those that wait, least time first, and those of the last hour.
 import { useRef } from "preact/hooks";
 import { count, oneLine, plain, shortId } from "../../format.ts";
+import { Boundary } from "../../part/boundary.tsx";
 import { Key } from "../../part/marks.tsx";
 import { Empty } from "../../part/notes.tsx";
 import { Ago, Left } from "../../part/texts.tsx";
@@ -41,7 +42,8 @@ export function Queue({ waiting, settled, current }: Props) {
         </div>
       )}
       {waiting.map((it) => (
-        <a key={it.id} class="item" href={addressOf("approvals", it.id)} aria-current={it.id === current ? "true" : undefined}>
+        <Boundary key={it.id} what={shortId(it.id)}>
+        <a class="item" href={addressOf("approvals", it.id)} aria-current={it.id === current ? "true" : undefined}>
           <span class="row">
             <span class="tag">{plain(shortId(it.id))}</span>
             <b class="end brass">
@@ -54,6 +56,7 @@ export function Queue({ waiting, settled, current }: Props) {
           </span>
           <code class="clip second gist">{gist(it)}</code>
         </a>
+        </Boundary>
       ))}
       {settled.length > 0 && (
         <div class="settled-list">

@@ -40,12 +40,17 @@ export function Settled({ one, isRaced, story }: { one: OneApproval; isRaced: bo
 
 /** Looks again until the call has ended, also while the page is paused: somebody has just answered it here. */
 function useUntilEnded(story: Loaded<Reply<"/api/audit/{id}">>, mayRun: boolean): void {
-  const isOpen = mayRun && (story.data === undefined || story.data.call.outcome === "open");
+  const isOpen = mayRun && (story.data === undefined || !hasEnded(story.data.call));
   useEffect(() => {
     if (!isOpen) return;
     const timer = setTimeout(story.reload, LOOK_MS);
     return () => clearTimeout(timer);
   }, [isOpen, story.at]);
+}
+
+/** Whether a call that was approved has come to its end. Until it begins, the record still says that it needs an approval. */
+function hasEnded({ outcome, error }: Story): boolean {
+  return outcome !== "open" && error !== "approval_required";
 }
 
 function AnswerWords({ one }: { one: OneApproval }) {
@@ -82,7 +87,7 @@ function Became({ mayRun, story }: { mayRun: boolean; story: Story | undefined }
       </p>
     );
   }
-  if (story === undefined || story.outcome === "open") {
+  if (story === undefined || !hasEnded(story)) {
     return (
       <p class="became" role="status">
         <Mark name="waits" /> <b>It runs.</b> The end shows here.

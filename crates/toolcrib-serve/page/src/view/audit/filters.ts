@@ -31,7 +31,7 @@ export interface Parsed {
 
 /** Reads `tool:grep actor:ci since:2h some words`. A value with spaces stands in quotation marks. */
 export function parseFilter(words: string, show: string, now: number): Parsed {
-  const search: Search = { ...SHOWN[show]?.search };
+  const search: Search = { ...(Object.hasOwn(SHOWN, show) ? SHOWN[show]?.search : {}) };
   const text: string[] = [];
   for (const [, key, quoted, bare] of words.matchAll(/(?:([a-z]+):)?(?:"([^"]*)"|(\S+))/g)) {
     const value = quoted ?? bare ?? "";

@@ -16,7 +16,7 @@ type Changed = Reply<"/api/settings", "post">;
 
 export function SettingEdit({ data, reload }: { data: Report; reload: () => void }) {
   const name = route.value.query.get("setting") ?? "";
-  const setting = data.settings[name];
+  const setting = Object.hasOwn(data.settings, name) ? data.settings[name] : undefined;
   return (
     <>
       {setting === undefined ? (
