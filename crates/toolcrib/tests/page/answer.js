@@ -35,7 +35,8 @@ main(async () => {
   check(outcome.body.ok === true, `the agent gets the outcome: ${JSON.stringify(outcome.body)}`);
 
   // Take it back.
-  await act(page, "u", "Undo this call");
+  await act(page, "u", "Undo…");
+  await act(page, "Enter", "Undo this call");
   await page.getByText("Undone by the call").waitFor();
   check(!fs.existsSync(path.join(WORKSPACE, "made.txt")), "the file is gone again");
 

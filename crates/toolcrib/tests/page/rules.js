@@ -68,7 +68,7 @@ main(async () => {
   // It decides, and the page counts that.
   const allowed = await execute("write_file", { path: "src/new.txt", content: "x" });
   check(allowed.status === 200, `the rule allows it: ${JSON.stringify(allowed.body)}`);
-  await page.getByText("1 call in the last 24 hours").waitFor();
+  await page.getByText(/1 call in the last 24\sh/).waitFor();
   await page.getByRole("button", { name: "Explain", exact: true }).click();
   await page.getByText("It would run.").waitFor();
 
