@@ -131,7 +131,7 @@ export function TimeChart(props: TimeChartProps) {
             </g>
           ))}
           {lines.map((line) => (
-            <LineShape key={line.name} line={line} unit={unit} at={(index) => x(times[index]! + bucketMs / 2)} y={y} nameAt={(isDotted, index) => (isDotted ? width - RIGHT - 4 : x(times[index]!) + 4)} />
+            <LineShape key={line.name} line={line} unit={unit} at={(index) => x(times[index]! + bucketMs / 2)} y={y} left={LEFT} right={width - RIGHT} />
           ))}
           <text class="tick" x={LEFT - 6} y={base - BARS + 20} text-anchor="end">
             {tick(mostCalls)}
@@ -158,15 +158,18 @@ interface LineShapeProps {
   /** Where the value with this index is. */
   at: (index: number) => number;
   y: (value: number) => number;
-  nameAt: (isDotted: boolean, index: number) => number;
+  left: number;
+  right: number;
 }
 
 /** A line with its name where it begins; one that is dotted has its name at its end. */
-function LineShape({ line, unit, at, y, nameAt }: LineShapeProps) {
+function LineShape({ line, unit, at, y, left, right }: LineShapeProps) {
   const { name, values, look } = line;
   const isDotted = look === "dotted";
   const named = isDotted ? values.findLastIndex((value) => value !== null) : values.findIndex((value) => value !== null);
   if (named < 0) return null;
+  const isAtEnd = isDotted || at(named) > left + (right - left) * 0.9;
+  const nameX = isDotted ? right - 4 : isAtEnd ? at(named) - 5 : at(named) + 5;
   // A value between two gaps has no line to anything.
   const alone = values.flatMap((value, index) => (value !== null && values[index - 1] == null && values[index + 1] == null ? [index] : []));
   return (
@@ -175,7 +178,7 @@ function LineShape({ line, unit, at, y, nameAt }: LineShapeProps) {
       {alone.map((index) => (
         <circle key={index} class={`dot ${look}`} cx={at(index)} cy={y(values[index]!)} r="2.5" />
       ))}
-      <text class={`name ${look}`} x={nameAt(isDotted, named)} y={Math.max(TOP + 10, y(values[named]!) - 5)} text-anchor={isDotted ? "end" : "start"}>
+      <text class={`name ${look}`} x={nameX} y={Math.max(TOP + 10, y(values[named]!) - 5)} text-anchor={isAtEnd ? "end" : "start"}>
         {isDotted ? `${name} ${tick(values[named]!)} ${unit}` : name}
       </text>
     </g>
