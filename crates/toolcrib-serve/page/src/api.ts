@@ -1,6 +1,7 @@
 // Requests to the server. Every answer that is not a success becomes an `ApiFailure` with the words of the server
 // and the id of the request.
 import { signal } from "@preact/signals";
+import { clock } from "./format.ts";
 
 /** Who is logged in. `undefined` until the server has said, `null` if nobody is. */
 export interface LoggedIn {
@@ -18,6 +19,9 @@ export const isAnswered = signal(true);
 
 // Whether a request after logging in was answered. Until then, a refusal says that the browser keeps no cookie.
 let isCookieKept = false;
+
+// Since when no request was answered, if the last one was not.
+let unreachableSince: number | undefined;
 
 // A browser sends the cookie of a host to all its ports, so another server on this machine could learn it. The second
 // secret stays in the storage of this origin, and every request sends it.
@@ -99,10 +103,12 @@ export async function send(
     });
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
+    unreachableSince ??= Date.now();
     throw new ApiFailure(0, "unreachable", "The server does not answer.", null, {});
   }
   if (response.ok) {
     isCookieKept ||= loggedIn.value != null;
+    unreachableSince = undefined;
     return response;
   }
   throw await failureOf(response);
@@ -120,13 +126,19 @@ async function failureOf(response: Response): Promise<ApiFailure> {
   const message = typeof reply.message === "string" ? reply.message : `The server replied with ${response.status}.`;
   const failure = new ApiFailure(response.status, code, message, requestId, reply);
   if ((response.status === 401 || code === "csrf") && loggedIn.value) endSession(failure);
+  unreachableSince = undefined;
   return failure;
 }
 
 function endSession(failure: ApiFailure): void {
-  const noCookie = `The browser did not keep the cookie of ${location.host}. Allow cookies for it, then log in again.`;
-  whyLoggedOut.value = isCookieKept ? failure : new ApiFailure(failure.status, failure.code, noCookie, failure.requestId, {});
+  whyLoggedOut.value = new ApiFailure(failure.status, failure.code, whyEnded(failure), failure.requestId, {});
   loggedIn.value = null;
+}
+
+function whyEnded(failure: ApiFailure): string {
+  if (!isCookieKept) return `The browser did not keep the cookie of ${location.host}. Allow cookies for it, then log in again.`;
+  if (unreachableSince === undefined) return failure.message;
+  return `The server was probably restarted: it could not be reached since ${clock(unreachableSince)}. Sessions of the page end with it, so log in again.`;
 }
 
 const RETRY_MS = 2000;

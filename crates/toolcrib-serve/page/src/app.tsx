@@ -5,7 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 import { isAnswered, loggedIn, logOut } from "./api.ts";
 import { second, useData } from "./data.ts";
 import { clock, count } from "./format.ts";
-import { useKeys } from "./keys.ts";
+import { useBaseKeys } from "./keys.ts";
 import { connection, follow, missedCalls, pause, pausedAt, resume, retryNow } from "./live.ts";
 import { Login } from "./login.tsx";
 import { Help } from "./help.tsx";
@@ -15,7 +15,7 @@ import { Note } from "./part/notes.tsx";
 import type { Reply } from "./reply.ts";
 import { addressOf, go, route, setQuery } from "./router.ts";
 import { switchTheme } from "./theme.ts";
-import { currentWindow, WINDOWS } from "./window.ts";
+import { currentWindow, USUAL_WINDOW, WINDOWS } from "./window.ts";
 import { Approvals } from "./view/approvals.tsx";
 import { Audit } from "./view/audit.tsx";
 import { Connect } from "./view/connect.tsx";
@@ -45,6 +45,9 @@ const VIEWS: View[] = [
 /** The views that the bar of a phone has; the others are behind "More". */
 const ON_PHONE = ["", "approvals", "tools", "audit"];
 
+/** The views with figures of a window of time. */
+const WITH_WINDOW = ["", "tools"];
+
 /** How many questions and proposals wait, for the bar. */
 const waiting = signal({ approvals: 0, proposals: 0 });
 
@@ -71,12 +74,12 @@ function Frame() {
     document.title = `${count > 0 ? `(${count}) ` : ""}${current?.name ?? "Not found"} · Toolcrib`;
   });
   const open = (at: number) => () => go(addressOf(VIEWS[at]!.path));
-  useKeys({
+  useBaseKeys({
     ...Object.fromEntries(VIEWS.map((_, at) => [String(at + 1), open(at)])),
     "?": () => setHelpOpen(true),
     p: () => (pausedAt.value === null ? pause() : resume()),
     "/": () => document.querySelector<HTMLElement>("[data-filter]")?.focus(),
-    Escape: () => (isHelpOpen ? setHelpOpen(false) : (document.activeElement as HTMLElement | null)?.blur()),
+    Escape: () => (document.activeElement as HTMLElement | null)?.blur(),
   });
   const Shown = current?.view ?? NotFound;
   return (
@@ -130,16 +133,7 @@ function Bar({ current, openHelp }: { current: View | undefined; openHelp: () =>
         </button>
       </nav>
       <div class="controls">
-        <label>
-          <span class="unseen">Window of time</span>
-          <select class="not-phone" value={currentWindow()} onChange={(event) => setQuery({ window: event.currentTarget.value === "1h" ? "" : event.currentTarget.value })}>
-            {Object.entries(WINDOWS).map(([value, name]) => (
-              <option key={value} value={value}>
-                {name}
-              </option>
-            ))}
-          </select>
-        </label>
+        {current !== undefined && WITH_WINDOW.includes(current.path) && <WindowChoice />}
         <LiveButton />
         <button type="button" class="square" onClick={switchTheme} aria-label="Switch between light and dark">
           <svg viewBox="0 0 16 16" aria-hidden="true">
@@ -154,6 +148,21 @@ function Bar({ current, openHelp }: { current: View | undefined; openHelp: () =>
         </button>
       </div>
     </header>
+  );
+}
+
+function WindowChoice() {
+  return (
+    <label>
+      <span class="unseen">Window of time</span>
+      <select class="not-phone" value={currentWindow()} onChange={(event) => setQuery({ window: event.currentTarget.value === USUAL_WINDOW ? "" : event.currentTarget.value })}>
+        {Object.entries(WINDOWS).map(([value, name]) => (
+          <option key={value} value={value}>
+            {name}
+          </option>
+        ))}
+      </select>
+    </label>
   );
 }
 

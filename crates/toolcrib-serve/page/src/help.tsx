@@ -4,13 +4,14 @@ import { setSingleKeys, singleKeys } from "./keys.ts";
 
 const KEYS: [string[], string][] = [
   [["1", "8"], "views, in their order"],
-  [["j", "k"], "next, previous"],
-  [["Enter", "Esc"], "open, back"],
+  [["j", "k"], "next, previous in the list"],
+  [["Enter"], "open"],
+  [["Esc"], "leave a field, close what is open, or go back to the list"],
   [["/"], "filter"],
   [["p"], "pause, resume"],
   [["y", "n"], "run once or approve, decline or reject"],
   [["c"], "words for the agent"],
-  [["a", "e"], "run and store the rule, change the rule"],
+  [["a", "e"], "run and store the grant, change the grant"],
   [["d", "v"], "side by side, view all"],
   [["x", "Ctrl Enter"], "dry run, call"],
   [["u"], "undo this call"],

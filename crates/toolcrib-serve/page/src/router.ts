@@ -40,6 +40,12 @@ export function go(to: string): void {
   }
 }
 
+/** Goes to an address in place of the present one, so that the way back does not lead there. */
+export function replaceWith(to: string): void {
+  history.replaceState(null, "", to);
+  address.value = to;
+}
+
 /** Changes filters in the address. An empty value takes one out. No step back is needed to leave a filter. */
 export function setQuery(changes: Record<string, string>): void {
   const url = new URL(address.value, location.origin);
@@ -47,9 +53,7 @@ export function setQuery(changes: Record<string, string>): void {
     if (value === "") url.searchParams.delete(name);
     else url.searchParams.set(name, value);
   }
-  const to = url.pathname + url.search;
-  history.replaceState(null, "", to);
-  address.value = to;
+  replaceWith(url.pathname + url.search);
 }
 
 /** Makes links of the page change the view and load nothing. */

@@ -35,7 +35,8 @@ main(async () => {
   check(outcome.body.ok === true, `the agent gets the outcome: ${JSON.stringify(outcome.body)}`);
 
   // Take it back.
-  await act(page, "u", "Undo this call");
+  await act(page, "u", "Undo…");
+  await act(page, "Enter", "Undo this call");
   await page.getByText("Undone by the call").waitFor();
   check(!fs.existsSync(path.join(WORKSPACE, "made.txt")), "the file is gone again");
 
@@ -53,14 +54,14 @@ main(async () => {
   check(JSON.stringify(declined.body).includes("use the other file"), `the words arrive: ${JSON.stringify(declined.body)}`);
   check(read("notes.txt") === "one two three\n", "nothing was changed");
 
-  // Always: the next call is not asked about, until the rule is revoked.
+  // Always: the next call is not asked about, until the grant is revoked.
   const stored = await asked("clemini/edit", { file_path: "notes.txt", old_string: "one", new_string: "1" });
   await page.goto(`${PAGE_URL}/approvals/${stored}`);
-  await act(page, "a", "Run and store the rule");
+  await act(page, "a", "Run and store the grant");
   await page.getByText("It ran").waitFor();
   const allowed = await execute("clemini/edit", { file_path: "notes.txt", old_string: "three", new_string: "3" });
-  check(allowed.status === 200, `the rule allows it: ${JSON.stringify(allowed.body)}`);
-  await page.getByRole("button", { name: "Revoke the rule" }).click();
+  check(allowed.status === 200, `the grant allows it: ${JSON.stringify(allowed.body)}`);
+  await page.getByRole("button", { name: "Revoke the grant" }).click();
   await page.getByText("Revoked.").waitFor();
   await asked("clemini/edit", { file_path: "notes.txt", old_string: "1", new_string: "one" });
 

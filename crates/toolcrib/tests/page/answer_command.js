@@ -63,6 +63,7 @@ main(async () => {
   check(approvals.length === 1 && approvals[0].caller.door === "mcp" && !approvals[0].is_parked, JSON.stringify(approvals));
   await page.goto(`${PAGE_URL}/approvals/${approvals[0].id}`);
   await page.getByText("MCP, the client waits").waitFor();
+  await page.getByRole("heading", { name: /^local user \(mcp client page-test.* asks to/ }).waitFor();
   await page.waitForFunction(() => document.querySelector("button.yes").getAttribute("aria-disabled") === "false");
   await page.keyboard.press("y");
   const reply = await done;

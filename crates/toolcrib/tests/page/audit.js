@@ -113,6 +113,13 @@ main(async () => {
   await page.getByText("it was changed after the call").waitFor();
   check(read("made.txt") === "by hand\n", "it stays");
 
+  // What changed between question and answer does not run, although a person approved it.
+  const stale = await execute("clemini/edit", { file_path: "notes.txt", old_string: "one", new_string: "1" });
+  fs.writeFileSync(path.join(WORKSPACE, "notes.txt"), "one two four\n");
+  await api("POST", `/api/approvals/${stale.body.call}`, { decision: "approve" });
+  await page.goto(`${PAGE_URL}/audit/${stale.body.call}`);
+  await page.locator(".story-head").getByText("approved, but it did not run").waitFor();
+
   // Filters are in the address, and stay over a reload.
   await page.goto(`${PAGE_URL}/audit`);
   await row(page, "rm -rf /").waitFor();
@@ -126,7 +133,7 @@ main(async () => {
   await page.getByText("toolcrib audit search --outcome refused --tool bash").or(page.getByText("toolcrib audit search --tool bash --outcome refused")).waitFor();
   await page.goto(`${PAGE_URL}/audit?filter=door:window`);
   await page.getByText("door is one of terminal, http, mcp, plugin").waitFor();
-  for (const [show, expected] of [["asked", 3], ["changed", 2], ["command", 1], ["refused", 2]]) {
+  for (const [show, expected] of [["asked", 4], ["changed", 2], ["command", 1], ["refused", 3]]) {
     await page.goto(`${PAGE_URL}/audit?show=${show}&filter=actor:agent`);
     await until(`${expected} calls by ${show}`, async () => (await page.locator(".calls-table tbody tr").count()) === expected);
   }

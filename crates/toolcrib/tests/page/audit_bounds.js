@@ -51,6 +51,21 @@ main(async () => {
   await page.getByRole("button", { name: "Show the newest" }).click();
   await page.locator("tr", { hasText: "late.txt" }).waitFor();
 
+  // What could not be read after a pause is not left out silently.
+  await page.keyboard.press("p");
+  await page.getByText("Paused at").waitFor();
+  await execute("clemini/read_file", { file_path: "missed.txt" });
+  await page.getByText("1 call came since.").waitFor();
+  await page.route("**/api/audit?*", (route) => route.abort());
+  await page.keyboard.press("p");
+  await execute("clemini/read_file", { file_path: "later.txt" });
+  await page.locator("tr", { hasText: "later.txt" }).waitFor();
+  check((await page.locator("tr", { hasText: "missed.txt" }).count()) === 0, "it is not known");
+  await page.unroute("**/api/audit?*");
+  await page.getByRole("button", { name: "Load the calls between" }).click();
+  await page.locator("tr", { hasText: "missed.txt" }).waitFor();
+  check((await page.getByRole("button", { name: "Load the calls between" }).count()) === 0, "nothing is missing any more");
+
   // Under a filter, because axe takes its time for each row.
   await page.goto(`${PAGE_URL}/audit?filter=outcome:ok`);
   await page.locator("tr", { hasText: "notes.txt" }).waitFor();
@@ -73,12 +88,14 @@ main(async () => {
   process.kill(Number(process.env.SERVER_PID), "SIGTERM");
   await page.getByText("No connection since").waitFor();
   check((await rows(page)) > 0, "what was there stays");
+  const logOut = await page.getByRole("button", { name: "Log out" }).boundingBox();
+  check(logOut.x + logOut.width <= 1280, `all of the bar fits: ${JSON.stringify(logOut)}`);
   const { hostname, port } = new URL(PAGE_URL);
   const again = spawn(process.env.TOOLCRIB, ["serve", "--address", `${hostname}:${port}`], { cwd: WORKSPACE, env: { PATH: "/usr/bin:/bin", HOME: process.env.SERVER_HOME, TOOLCRIB_STATE: process.env.STATE }, stdio: "ignore" });
   try {
     await until("the server", async () => (await fetch(`${PAGE_URL}/health`).catch(() => null)) !== null);
     // Sessions of the page end with the server, so one logs in again, and is where one was.
-    await page.getByLabel("Token").waitFor();
+    await page.getByText("The server was probably restarted").waitFor();
     await page.getByLabel("Token").fill(ADMIN_TOKEN);
     await page.getByRole("button", { name: "Log in" }).click();
     await page.locator("tr", { hasText: "late.txt" }).waitFor();

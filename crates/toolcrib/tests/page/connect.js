@@ -48,6 +48,16 @@ main(async () => {
     check(found.length === 0, found.join("\n"));
   }
 
+  // By keyboard along the clients.
+  await page.goto(`${PAGE_URL}/connect/codex`);
+  const clients = page.getByRole("navigation", { name: "Clients" }).getByRole("link");
+  await clients.first().waitFor();
+  const at = await clients.evaluateAll((all) => all.findIndex((it) => it.getAttribute("aria-current") === "true"));
+  await page.keyboard.press("j");
+  check(await clients.nth(at + 1).evaluate((it) => it === document.activeElement), "j goes to the next client");
+  await page.keyboard.press("k");
+  check(await clients.nth(at).evaluate((it) => it === document.activeElement), "k goes back");
+
   // What is shown to paste is a command that works.
   await page.goto(`${PAGE_URL}/connect/http`);
   const pasted = await page.locator(".steps > ol > li").nth(1).locator("pre").textContent();

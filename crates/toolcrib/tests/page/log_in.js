@@ -12,6 +12,8 @@ main(async () => {
   check(new URL(page.url()).pathname === "/audit", `the view that was asked for: ${page.url()}`);
   check((await page.getByRole("link", { name: "Audit" }).getAttribute("aria-current")) === "page", "the view is marked");
 
+  check((await page.getByLabel("Window of time").count()) === 0, "the record has no window of time");
+
   // The cookie cannot be read by a script, and a reload keeps the session.
   check(!(await page.evaluate(() => document.cookie)).includes("toolcrib"), "the cookie is hidden");
   await page.reload();

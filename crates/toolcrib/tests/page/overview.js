@@ -99,5 +99,14 @@ main(async () => {
   check((await top("Approvals")) < (await top("Calls")), "queues come before rates");
   await hasNoViolations(phone, "overview on a phone");
   await shot(phone, "overview-phone");
+  for (const view of ["approvals", "tools", "tools/forgekeeper/read_file", "proposals", "audit", "sessions", "rules", "rules/grants", "rules/settings", "connect", "connect/http"]) {
+    await phone.goto(`${PAGE_URL}/${view}`);
+    await phone.getByLabel("Where this comes from").waitFor();
+    const right = await phone.evaluate(() => document.documentElement.scrollWidth);
+    check(right <= 390, `${view} is wider than the screen: ${right}`);
+    const isSmall = (all) => all.filter((it) => it.checkVisibility() && it.getBoundingClientRect().height < 43).map((it) => it.outerHTML.slice(0, 120));
+    const small = await phone.locator("button").evaluateAll(isSmall);
+    check(small.length === 0, `${view} has buttons that are too small for a finger: ${small.join(" ")}`);
+  }
   return [page, phone];
 });

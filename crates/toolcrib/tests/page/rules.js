@@ -32,6 +32,8 @@ main(async () => {
   await page.locator(`#explain-recent option[value="${call}"]`).waitFor({ state: "attached" });
   await page.getByLabel("From the record").selectOption(call);
   await page.getByText("It would ask a person.").waitFor();
+  const answer = page.getByRole("heading", { name: "It would ask a person." });
+  await until("the answer has the focus", () => answer.evaluate((it) => it === document.activeElement));
   check((await page.getByLabel("Tool", { exact: true }).inputValue()) === "write_file", "the form has the call");
 
   // A wrong rule is refused with its place, and nothing can be added that was not tried.
@@ -66,7 +68,7 @@ main(async () => {
   // It decides, and the page counts that.
   const allowed = await execute("write_file", { path: "src/new.txt", content: "x" });
   check(allowed.status === 200, `the rule allows it: ${JSON.stringify(allowed.body)}`);
-  await page.getByText("1 call in the last 24 hours").waitFor();
+  await page.getByText(/1 call in the last 24\sh/).waitFor();
   await page.getByRole("button", { name: "Explain", exact: true }).click();
   await page.getByText("It would run.").waitFor();
 
@@ -95,6 +97,7 @@ main(async () => {
   await until("the call that was approved", () => fs.existsSync(path.join(WORKSPACE, "src/other.txt")));
   check((await execute("write_file", { path: "src/third.txt", content: "x" })).status === 200, "the grant holds for calls like it");
   await page.getByRole("button", { name: /^Revoke/ }).click();
+  await page.getByText("It stops holding at once, for everybody.").waitFor();
   await page.getByRole("button", { name: /^Revoke/ }).click();
   await page.getByText("Calls like these are asked about again.").waitFor();
   // The same call again would only be told that it was made.

@@ -23,7 +23,13 @@ main(async () => {
       { content: "Change them", activeForm: "Changing", status: "in_progress" },
     ],
   });
-  await page.getByRole("link", { name: /http-agent/ }).waitFor();
+  const first = page.getByRole("link", { name: /http-agent/ });
+  await first.waitFor();
+  await until("the session that is shown is in the address", () => new URL(page.url()).pathname === "/sessions/http-agent");
+  // A newer session comes, and what is shown stays.
+  await execute("clemini/read_file", { file_path: "notes.txt" }, { conv_id: "newer-one" });
+  await page.getByRole("link", { name: /newer-one/ }).waitFor();
+  check((await first.getAttribute("aria-current")) === "true", "the chosen session stays");
   await execute("clemini/read_file", { file_path: "notes.txt" });
   await approved("clemini/edit", { file_path: "notes.txt", old_string: "one", new_string: "1" });
   await approved("clemini/edit", { file_path: "notes.txt", old_string: "two", new_string: "2" });
@@ -34,6 +40,9 @@ main(async () => {
 
   await page.goto(`${PAGE_URL}/sessions/http-agent?principal=agent`);
   await page.locator(".session-head .badge", { hasText: "waits for a person" }).waitFor();
+  // A call that waits is not refused.
+  await page.locator(".session-list .item", { hasText: "http-agent" }).getByText("1 waits").waitFor();
+  await page.locator(".session-head").getByText("0 refused").waitFor();
   await page.locator(".plan li", { hasText: "Read <i>notes</i>" }).waitFor();
   await page.getByText("1 of 2 done").waitFor();
   await page.getByText("No limit is set").waitFor();

@@ -20,7 +20,7 @@ main(async () => {
   await block.getByText("POST /api/tools/execute/clemini/grep").waitFor();
   await page.keyboard.press("Control+Enter");
   await page.getByText("notes.txt").first().waitFor();
-  await until("its figures come by themselves", async () => (await page.getByText(/1 calls, 0 errors/).count()) > 0);
+  await until("its figures come by themselves", async () => (await page.getByText(/1 call, 0 errors/).count()) > 0);
   await page.getByRole("link", { name: "admin" }).waitFor();
 
   // A dry run runs nothing.
@@ -59,6 +59,21 @@ main(async () => {
   check((await reading.innerText()) !== last, "the reading moves");
   await page.getByText("The same as a table").click();
   check((await page.getByRole("region", { name: /as a table/ }).getByRole("row").count()) === 61, "a row for each minute");
+
+  // Over more than a day, the axis says the date.
+  await page.getByLabel("Window of time").selectOption("7d");
+  const month = await page.evaluate(() => new Date().toLocaleDateString("en-GB", { month: "short" }));
+  await page.locator(".time-chart .tick", { hasText: month }).first().waitFor();
+  check((await page.locator(".time-chart .dot").count()) > 0, "a single value is a dot");
+  await page.getByLabel("Window of time").selectOption("1h");
+
+  // Esc leaves a field first, and then the tool.
+  await page.getByLabel(/file_path/).first().focus();
+  await page.keyboard.press("Escape");
+  check(new URL(page.url()).pathname === "/tools/clemini/read_file", "only the field is left");
+  await page.keyboard.press("Escape");
+  await page.getByLabel("Filter tools").waitFor();
+  check(new URL(page.url()).pathname === "/tools", page.url());
 
   // A tool that is not there, and one of an odd name.
   const odd = "\u202e<img src=x onerror=alert(1)>%/".repeat(4);

@@ -3,12 +3,15 @@ import { duration, oneLine } from "../format.ts";
 import type { RecordEvent } from "../live.ts";
 import type { Reply } from "../reply.ts";
 import type { Station } from "./marks.tsx";
+import { principalWords } from "./words.ts";
 
 type Found = Reply<"/api/audit">["calls"][number];
 
 export type Call = Found & {
   /** Whether events named files that it changes. A search does not say. */
   changed?: boolean;
+  /** Whether an event said that a person approved it. A search does not say. */
+  approved?: boolean;
 };
 
 /** What became of a call after one more event. Nothing if the call is not known and this is not its beginning. */
@@ -21,6 +24,8 @@ export function afterEvent(known: Call | undefined, event: RecordEvent): Call | 
     case "call.waiting":
       return { ...next, asked_person: true };
     case "approval.approved":
+      // A parked call had ended for its client, and begins again.
+      return { ...next, asked_person: true, by: event.by, approved: true, outcome: "open", error: null };
     case "approval.denied":
       return { ...next, asked_person: true, by: event.by };
     case "call.decided":
@@ -80,36 +85,71 @@ export function endWords(end: unknown): string {
   return kind === "exited" ? `exit code ${value}` : kind === "signalled" ? `signal ${value}` : oneLine(kind);
 }
 
-/** What a row says at its end, and how it is marked. */
-export function resultOf(call: Call, isWaiting: boolean): { words: string; tone: "" | "red" | "brass" } {
-  const took = call.elapsed_ms === null || call.elapsed_ms === undefined ? "" : duration(call.elapsed_ms);
-  if (isWaiting) return { words: "waits", tone: "brass" };
+/** What of a call says what became of it. A row of a list and a whole story have it. */
+export type Outcome = Pick<Call, "outcome" | "error" | "message" | "started" | "asked_person" | "decision" | "by" | "end" | "approved">;
+
+export interface Became {
+  words: string;
+  tone: "" | "red" | "brass";
+}
+
+/** Says what became of a call. A person declines it, policy refuses it, and until somebody answers it waits. */
+export function becameOf(call: Outcome, isWaiting: boolean): Became {
+  if (isWaiting || isAsked(call)) return { words: "waits", tone: "brass" };
   switch (call.outcome) {
     case "ok":
-      return { words: took === "" ? "ok" : took, tone: "" };
+      return { words: "ok", tone: "" };
     case "open":
-      return call.started ? { words: "runs", tone: "" } : { words: call.asked_person ? "waits" : "begins", tone: call.asked_person ? "brass" : "" };
+      return { words: call.started ? "runs" : "begins", tone: "" };
     case "command_failed":
       return { words: endWords(call.end) || "failed", tone: "red" };
     case "unknown":
       return { words: "lost", tone: "red" };
-    case "refused":
-      return { words: call.error === "approval_required" ? (call.by === null ? "not answered" : "declined") : (REFUSED[call.error ?? ""] ?? "refused"), tone: "red" };
     default:
-      return { words: oneLine(call.error ?? "failed").replaceAll("_", " "), tone: "red" };
+      if (!call.started && wasApproved(call)) return { words: "approved, but it did not run", tone: "red" };
+      return { words: errorWords(call), tone: "red" };
   }
 }
-const REFUSED: Record<string, string> = { declined: "declined", bad_args: "bad arguments", no_tool: "no such tool", not_offered: "not on offer", confirmation_required: "to be confirmed", input_required: "asks for input" };
+
+const ERRORS: Record<string, string> = { bad_args: "bad arguments", no_tool: "no such tool", not_offered: "not on offer", confirmation_required: "to be confirmed", input_required: "asks for input" };
+
+function errorWords({ error, by, outcome }: Outcome): string {
+  if (error === "approval_required") return by === null ? "not answered" : "declined";
+  const fallback = outcome === "refused" ? "refused" : "failed";
+  return ERRORS[error ?? ""] ?? oneLine(error ?? fallback).replaceAll("_", " ");
+}
+
+/** Whether a call is open because a person is asked about it. */
+const isAsked = (call: Outcome) => call.outcome === "open" && !call.started && call.asked_person && call.by === null;
+
+/** With these words an answer of yes counts as no, because it was bound to something that is not so any more. */
+const NOT_WHAT_WAS_APPROVED = /something changed after the question|it is not the call that was approved/;
+
+/** Whether a person said that a call may run. */
+export function wasApproved(call: Outcome): boolean {
+  if (call.approved === true || NOT_WHAT_WAS_APPROVED.test(call.message ?? "")) return true;
+  return call.decision === "allow" && call.by !== null && call.by !== MODEL;
+}
+
+/** Stands for the person in the record if the confirmation of the agent was enough. */
+const MODEL = "the model";
+
+/** What a row says at its end, and how it is marked. Of what went well, it is the time that it took. */
+export function resultOf(call: Call, isWaiting: boolean): Became {
+  const became = becameOf(call, isWaiting);
+  return call.outcome === "ok" && !isWaiting && call.elapsed_ms != null ? { ...became, words: duration(call.elapsed_ms) } : became;
+}
 
 /** The path of a call: find, check, decide, run, record. */
 export function stationsOf(call: Call, isWaiting: boolean): Station[] {
   const { outcome, error, started } = call;
-  if (isWaiting || (outcome === "open" && !started && call.asked_person)) return ["done", "done", "waits", "never", "never"];
-  const decided: Station = call.asked_person && call.by !== null ? "person" : "done";
-  if (outcome === "open") return started ? ["done", "done", decided, "runs", "never"] : ["done", "runs", "never", "never", "never"];
+  if (isWaiting || isAsked(call)) return ["done", "done", "waits", "never", "never"];
+  const decided: Station = call.asked_person && call.by !== null && call.by !== MODEL ? "person" : "done";
+  if (outcome === "open") return started || call.by !== null ? ["done", "done", decided, "runs", "never"] : ["done", "runs", "never", "never", "never"];
   const end: Station = outcome === "unknown" ? "stopped" : "done";
   if (error === "no_tool" || error === "not_offered") return ["stopped", "never", "never", "never", end];
   if (started) return ["done", "done", decided, outcome === "ok" ? "done" : "stopped", end];
+  if (wasApproved(call)) return ["done", "done", "person", "stopped", end];
   if (call.decision === null && !call.asked_person) return ["done", "stopped", "never", "never", end];
   return ["done", "done", "stopped", "never", end];
 }
@@ -132,5 +172,5 @@ export function commandIn(args: string | null | undefined): string | null {
 
 /** Who or what decided. */
 export function decidedBy(call: Call): string {
-  return oneLine(call.by ?? call.rule ?? "");
+  return call.by !== null ? principalWords(call.by) : oneLine(call.rule ?? "");
 }

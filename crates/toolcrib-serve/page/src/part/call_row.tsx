@@ -21,6 +21,9 @@ export function CallHead() {
   );
 }
 
+/** A longer outcome stands on two lines. */
+const LONGEST_UNBROKEN = 17;
+
 interface Props {
   call: Call;
   isWaiting: boolean;
@@ -57,7 +60,7 @@ export function CallRow({ call, isWaiting, to, time, isSelected }: Props) {
       <td class={`decided clip ${call.outcome === "refused" && !isWaiting ? "red" : ""}`} title={decidedBy(call)}>
         <Sentence text={decidedBy(call) || (call.outcome === "open" ? "" : "–")} />
       </td>
-      <td class={`r nowrap ${result.tone}`}>{result.words}</td>
+      <td class={`r ${result.words.length > LONGEST_UNBROKEN ? "" : "nowrap"} ${result.tone}`}>{result.words}</td>
     </tr>
   );
 }

@@ -1,6 +1,6 @@
 // Charts of a few pixels, each with its reading in words for those who cannot see it.
 import { figure, tick } from "../format.ts";
-import { TIERS } from "./words.ts";
+import { counted, TIERS } from "./words.ts";
 
 /** The next round number: 1, 2, 5, 10, … */
 export function roundUp(value: number): number {
@@ -15,7 +15,7 @@ export function CallBars({ calls, errors }: { calls: number[]; errors: number[] 
   const [most, mostErrors] = [Math.max(1, ...calls), Math.max(1, ...errors)];
   const total = calls.reduce((sum, it) => sum + it, 0);
   return (
-    <svg class="call-bars" viewBox={`0 0 ${width} 18`} preserveAspectRatio="none" role="img" aria-label={`${total} calls over time, most at once ${most}`}>
+    <svg class="call-bars" viewBox={`0 0 ${width} 18`} preserveAspectRatio="none" role="img" aria-label={`${counted(total, "call")} over time, most at once ${most}`}>
       {calls.map((value, at) => value > 0 && <rect key={at} class="calls" x={at * 3} y={13 - Math.max(1, (12 * value) / most)} width="2" height={Math.max(1, (12 * value) / most)} />)}
       {errors.map((value, at) => value > 0 && <rect key={at} class="errors" x={at * 3} y="14" width="2" height={Math.max(1.5, (4 * value) / mostErrors)} />)}
     </svg>

@@ -8,6 +8,8 @@ interface SureAction {
   button: string;
   /** The name of the first button, where others say the same. */
   label?: string;
+  /** What is said beside the second button. */
+  note?: string;
   /** What the second button says: "Revoke ci". */
   sure: string;
   act: () => Promise<void>;
@@ -43,6 +45,7 @@ export function SureButton({ actions, question, keep = "Keep" }: Props) {
   };
   const answers = (
     <>
+      {chosen.note !== undefined && <span class="sure-note second">{chosen.note}</span>}
       <button type="button" class={`${look} no`} onClick={run}>
         {chosen.sure}
       </button>{" "}

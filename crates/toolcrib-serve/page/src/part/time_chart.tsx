@@ -2,6 +2,7 @@
 // the head, never over the data; arrow keys move it. The same numbers are in a table for those who cannot see it.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { clock, count, figure, tick } from "../format.ts";
+import { counted } from "./words.ts";
 import { roundUp } from "./small_charts.tsx";
 
 export interface Line {
@@ -83,10 +84,10 @@ export function TimeChart(props: TimeChartProps) {
           {at >= 0 && times[at] !== undefined ? (
             <>
               <b>
-                {clock(times[at]!).slice(0, 5)} to {clock(times[at]! + bucketMs).slice(0, 5)}
+                {timeLabel(times[at]!, end - start)} to {timeOfDay(times[at]! + bucketMs)}
               </b>{" "}
               {lines.filter((line) => line.look !== "dotted").map((line) => `${line.name} ${reading(line.values[at], unit)}, `)}
-              {count(calls[at] ?? 0)} calls, {count(errors[at] ?? 0)} errors
+              {counted(calls[at] ?? 0, "call")}, {counted(errors[at] ?? 0, "error")}
             </>
           ) : (
             "no calls in this window"
@@ -116,8 +117,8 @@ export function TimeChart(props: TimeChartProps) {
           {timeTicks(start, end, inner).map((time) => (
             <g key={time}>
               <path class="axis" d={`M${x(time)} ${TOP + PLOT}v4`} />
-              <text class="tick" x={Math.min(x(time), width - 15)} y={TOP + PLOT + 15} text-anchor="middle">
-                {clock(time).slice(0, 5)}
+              <text class="tick" x={Math.min(x(time), width - (end - start > DAY_MS ? 36 : 15))} y={TOP + PLOT + 15} text-anchor="middle">
+                {timeLabel(time, end - start)}
               </text>
             </g>
           ))}
@@ -130,19 +131,8 @@ export function TimeChart(props: TimeChartProps) {
             </g>
           ))}
           {lines.map((line) => (
-            <path key={line.name} class={`line ${line.look}`} d={pathOf(line.values, (index) => x(times[index]! + bucketMs / 2), y)} />
+            <LineShape key={line.name} line={line} unit={unit} at={(index) => x(times[index]! + bucketMs / 2)} y={y} left={LEFT} right={width - RIGHT} />
           ))}
-          {lines.map((line) => {
-            // Named at the line, where it begins; one that is dotted has its name at its end.
-            const isDotted = line.look === "dotted";
-            const at = isDotted ? line.values.findLastIndex((value) => value !== null) : line.values.findIndex((value) => value !== null);
-            if (at < 0) return null;
-            return (
-              <text key={line.name} class={`name ${line.look}`} x={isDotted ? width - RIGHT - 4 : x(times[at]!) + 4} y={Math.max(TOP + 10, y(line.values[at]!) - 5)} text-anchor={isDotted ? "end" : "start"}>
-                {isDotted ? `${line.name} ${tick(line.values[at]!)} ${unit}` : line.name}
-              </text>
-            );
-          })}
           <text class="tick" x={LEFT - 6} y={base - BARS + 20} text-anchor="end">
             {tick(mostCalls)}
           </text>
@@ -157,38 +147,79 @@ export function TimeChart(props: TimeChartProps) {
           {at >= 0 && times[at] !== undefined && <path class="cursor" d={`M${x(times[at]! + bucketMs / 2)} ${TOP}V${base + 10}`} />}
         </svg>
       </div>
-      <details class="numbers">
-        <summary>The same as a table</summary>
-        <div class="scroll" tabIndex={0} role="region" aria-label={`${title}, as a table`}>
-          <table>
-            <thead>
-              <tr>
-                <th>from</th>
-                {lines.map((line) => (
-                  <th class="r" key={line.name}>{`${line.name} ${unit}`}</th>
-                ))}
-                <th class="r">calls</th>
-                <th class="r">errors</th>
-              </tr>
-            </thead>
-            <tbody>
-              {times.map((time, index) => (
-                <tr key={time}>
-                  <td>{clock(time).slice(0, 5)}</td>
-                  {lines.map((line) => (
-                    <td class="r" key={line.name}>
-                      {line.values[index] == null ? "–" : figure(line.values[index]!)}
-                    </td>
-                  ))}
-                  <td class="r">{count(calls[index] ?? 0)}</td>
-                  <td class="r">{count(errors[index] ?? 0)}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      </details>
+      <Numbers {...props} />
     </figure>
+  );
+}
+
+interface LineShapeProps {
+  line: Line;
+  unit: string;
+  /** Where the value with this index is. */
+  at: (index: number) => number;
+  y: (value: number) => number;
+  left: number;
+  right: number;
+}
+
+/** A line with its name where it begins; one that is dotted has its name at its end. */
+function LineShape({ line, unit, at, y, left, right }: LineShapeProps) {
+  const { name, values, look } = line;
+  const isDotted = look === "dotted";
+  const named = isDotted ? values.findLastIndex((value) => value !== null) : values.findIndex((value) => value !== null);
+  if (named < 0) return null;
+  const isAtEnd = isDotted || at(named) > left + (right - left) * 0.9;
+  const nameX = isDotted ? right - 4 : isAtEnd ? at(named) - 5 : at(named) + 5;
+  // A value between two gaps has no line to anything.
+  const alone = values.flatMap((value, index) => (value !== null && values[index - 1] == null && values[index + 1] == null ? [index] : []));
+  return (
+    <g>
+      <path class={`line ${look}`} d={pathOf(values, at, y)} />
+      {alone.map((index) => (
+        <circle key={index} class={`dot ${look}`} cx={at(index)} cy={y(values[index]!)} r="2.5" />
+      ))}
+      <text class={`name ${look}`} x={nameX} y={Math.max(TOP + 10, y(values[named]!) - 5)} text-anchor={isAtEnd ? "end" : "start"}>
+        {isDotted ? `${name} ${tick(values[named]!)} ${unit}` : name}
+      </text>
+    </g>
+  );
+}
+
+/** The same for those who cannot see the chart. */
+function Numbers({ title, unit, times, bucketMs, lines, calls, errors }: TimeChartProps) {
+  const span = spanOf(times, bucketMs);
+  return (
+    <details class="numbers">
+      <summary>The same as a table</summary>
+      <div class="scroll" tabIndex={0} role="region" aria-label={`${title}, as a table`}>
+        <table>
+          <thead>
+            <tr>
+              <th>from</th>
+              {lines.map((line) => (
+                <th class="r" key={line.name}>{`${line.name} ${unit}`}</th>
+              ))}
+              <th class="r">calls</th>
+              <th class="r">errors</th>
+            </tr>
+          </thead>
+          <tbody>
+            {times.map((time, index) => (
+              <tr key={time}>
+                <td>{timeLabel(time, span)}</td>
+                {lines.map((line) => (
+                  <td class="r" key={line.name}>
+                    {line.values[index] == null ? "–" : figure(line.values[index]!)}
+                  </td>
+                ))}
+                <td class="r">{count(calls[index] ?? 0)}</td>
+                <td class="r">{count(errors[index] ?? 0)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </details>
   );
 }
 
@@ -205,11 +236,24 @@ function pathOf(values: (number | null)[], x: (at: number) => number, y: (value:
       return;
     }
     path += `${isDown ? "L" : "M"}${x(at).toFixed(1)} ${y(value).toFixed(1)}`;
-    // A value between two gaps would have no length, so it gets some.
-    if (!isDown && values[at + 1] == null) path += "h2";
     isDown = true;
   });
   return path;
+}
+
+const DAY_MS = 86_400_000;
+const timeOfDay = (time: number) => clock(time).slice(0, 5);
+const dateOf = (time: number) => new Date(time).toLocaleDateString("en-GB", { day: "numeric", month: "short" });
+
+/** From the beginning of the first bucket to the end of the last. */
+export function spanOf(times: number[], bucketMs: number): number {
+  return times.length * bucketMs;
+}
+
+/** A time on an axis of so many milliseconds. Over more than a day, times of day alone would repeat. */
+export function timeLabel(time: number, span: number): string {
+  if (span <= DAY_MS) return timeOfDay(time);
+  return timeOfDay(time) === "00:00" ? dateOf(time) : `${dateOf(time)} ${timeOfDay(time)}`;
 }
 
 const STEPS_MIN = [1, 2, 5, 10, 15, 30, 60, 120, 240, 360, 720, 1440];

@@ -2,7 +2,7 @@
 // above.
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { useSignalEffect } from "@preact/signals";
-import { Calls } from "./audit/calls.ts";
+import { Calls, type Tail } from "./audit/calls.ts";
 import { commandOf, parseFilter, queryOf, SHOWN, type Parsed } from "./audit/filters.ts";
 import { RecordTools } from "./audit/record_tools.tsx";
 import { Story } from "./audit/story.tsx";
@@ -13,7 +13,7 @@ import { Key } from "../part/marks.tsx";
 import { useMoves } from "../part/moves.ts";
 import { Note } from "../part/notes.tsx";
 import { TitleBlock } from "../part/title_block.tsx";
-import { useWaitingCalls } from "../part/waiting.ts";
+import { useWaitingCalls, type WaitingCalls } from "../part/waiting.ts";
 import { addressOf, go, route, setQuery } from "../router.ts";
 
 export function Audit() {
@@ -102,6 +102,11 @@ function FilterBox({ words, show, parsed }: { words: string; show: string; parse
   );
 }
 
+/** A call that waits for a person is not refused, although it has ended for its client. */
+function withoutWaiting(tail: Tail, waiting: WaitingCalls): Tail {
+  return { ...tail, rows: tail.rows.filter((call) => !waiting.has(call)) };
+}
+
 function TailPane({ parsed, selected, kept, close }: { parsed: Parsed; selected: string; kept: Record<string, string>; close: () => void }) {
   const calls = useMemo(() => new Calls(parsed.search), [parsed]);
   const pane = useRef<HTMLDivElement>(null);
@@ -150,13 +155,14 @@ function TailPane({ parsed, selected, kept, close }: { parsed: Parsed; selected:
   return (
     <div class="pane tail" ref={pane} role="region" aria-label="Calls" tabIndex={0} onFocusOut={() => release()} onScroll={() => release()} onPointerMove={onMove} onPointerLeave={onLeave}>
       <TailTable
-        tail={calls.tail.value}
+        tail={parsed.search.outcome === "refused" ? withoutWaiting(calls.tail.value, waiting) : calls.tail.value}
         selected={selected}
         query={kept}
         waiting={waiting}
         body={body}
         showNew={showNew}
         loadOlder={() => void calls.loadOlder()}
+        loadGap={() => void calls.loadGap()}
         hasText={parsed.search.text !== undefined}
         hasFilter={Object.keys(parsed.search).length > 0}
       />

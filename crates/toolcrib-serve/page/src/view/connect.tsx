@@ -1,5 +1,5 @@
 // Connect an agent: the client, three steps, and who is connected. The last step shows the first call as it comes.
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { CallerTable } from "./connect/caller_table.tsx";
 import { FirstCall } from "./connect/first_call.tsx";
 import { HttpSteps, McpOverHttpSteps } from "./connect/http_steps.tsx";
@@ -8,6 +8,7 @@ import { Tokens } from "./connect/tokens.tsx";
 import { loggedIn } from "../api.ts";
 import { useData } from "../data.ts";
 import { oneLine, plain } from "../format.ts";
+import { useMoves } from "../part/moves.ts";
 import { Note, Shown } from "../part/notes.tsx";
 import { CodeBox, Sentence } from "../part/texts.tsx";
 import { TitleBlock } from "../part/title_block.tsx";
@@ -72,8 +73,10 @@ function ClientList({ clients, chosen }: { clients: Snippet[]; chosen: string })
     ...[...files.values()].map((it) => ({ id: it.client, title: it.title, about: `MCP, file ${it.file.split("/").at(-1)}` })),
     ...Object.entries(OTHERS).map(([id, it]) => ({ id, ...it })),
   ];
+  const list = useRef<HTMLElement>(null);
+  useMoves(list, "a.item", { fromCurrent: true });
   return (
-    <nav class="pane list" aria-label="Clients">
+    <nav ref={list} class="pane list" aria-label="Clients">
       <div class="head">
         <h2>Client</h2>
       </div>

@@ -10,10 +10,11 @@ import { SettingList } from "./rules/setting_list.tsx";
 import { WriteRule } from "./rules/write_rule.tsx";
 import { loggedIn } from "../api.ts";
 import { useData } from "../data.ts";
+import { useKeys } from "../keys.ts";
 import { Note, Shown } from "../part/notes.tsx";
 import { TitleBlock } from "../part/title_block.tsx";
 import type { Reply } from "../reply.ts";
-import { addressOf, route } from "../router.ts";
+import { addressOf, route, setQuery } from "../router.ts";
 
 /** The lists, each with the words of the title block. */
 const LISTS = {
@@ -72,6 +73,7 @@ function RulesAndCalls({ onCall }: { onCall: (same: { command: string; request: 
   const [explained, setExplained] = useState<Explained>();
   const { query } = route.value;
   const chosen = loaded.data?.rules.find((rule) => rule.id === query.get("rule"));
+  useKeys(chosen !== undefined ? { Escape: () => setQuery({ rule: "" }) } : query.has("write") ? { Escape: () => setQuery({ write: "" }) } : {});
   const isWriting = explained !== undefined || query.has("write");
   return (
     <>
@@ -92,6 +94,7 @@ function RulesAndCalls({ onCall }: { onCall: (same: { command: string; request: 
 
 function Settings() {
   const isAdmin = loggedIn.value?.role === "admin";
+  useKeys(route.value.query.has("setting") ? { Escape: () => setQuery({ setting: "" }) } : {});
   const loaded = useData<Reply<"/api/settings">>(isAdmin ? "/api/settings" : null, { live: true, everyMs: 10_000 });
   return (
     <>

@@ -1,60 +1,93 @@
 // The work of each agent: the sessions left, one of them in the middle, its plan and its limits right.
-import { useRef } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { Changes } from "./sessions/changes.tsx";
 import { Lanes } from "./sessions/lanes.tsx";
 import { SessionCalls } from "./sessions/session_calls.tsx";
 import { Side } from "./sessions/side.tsx";
-import { useData } from "../data.ts";
-import { absolute, count, oneLine, plain, span } from "../format.ts";
+import { type Loaded, useData } from "../data.ts";
+import { absolute, clock, count, oneLine, plain, span } from "../format.ts";
 import { useKeys } from "../keys.ts";
+import { becameOf } from "../part/call.ts";
 import { shellWord } from "../part/command_line.ts";
 import { Badge, Tag } from "../part/marks.tsx";
 import { useMoves } from "../part/moves.ts";
 import { Empty, Shown } from "../part/notes.tsx";
 import { Ago } from "../part/texts.tsx";
 import { TitleBlock } from "../part/title_block.tsx";
-import { useWaitingCalls } from "../part/waiting.ts";
-import { doorWords } from "../part/words.ts";
+import { useWaitingCalls, type WaitingCalls } from "../part/waiting.ts";
+import { askerWords, counted, doorWords, isMadeUp } from "../part/words.ts";
 import type { Reply } from "../reply.ts";
-import { addressOf, go, route } from "../router.ts";
+import { addressOf, go, replaceWith, route } from "../router.ts";
 
-type Listed = Reply<"/api/sessions">["sessions"][number];
+type SessionList = Reply<"/api/sessions">;
+type Listed = SessionList["sessions"][number];
 export type OneSession = Reply<"/api/sessions/{session}">;
 
 /** A session that called within this time is at work. */
 const RECENT_MS = 15 * 60_000;
 
+/** Where the list and one session are side by side. Elsewhere, the address without a session is the list alone. */
+const SIDE_BY_SIDE = "(min-width: 1200px)";
+
+interface Chosen {
+  name: string;
+  whose: string | null;
+  since: string | null;
+}
+
+/** Returns the session that the address names, or the newest. It stays when the list is loaded again in another order. */
+function useChosen(list: Loaded<SessionList>): Chosen | undefined {
+  const { rest, query } = route.value;
+  const [principal, since] = [query.get("principal"), query.get("since")];
+  const kept = useRef<{ address: string; chosen: Chosen }>(undefined);
+  const address = JSON.stringify([rest, principal, since]);
+  const isKnown = list.data !== undefined || list.error !== undefined;
+  if (kept.current?.address !== address && isKnown) {
+    const sessions = list.data?.sessions ?? [];
+    const found = rest === "" ? sessions[0] : sessions.find((it) => it.session === rest && (principal === null || it.principal === principal));
+    const name = found?.session ?? rest;
+    // Calls before the list begins belong to the session too, as far as the link to it says when they were.
+    if (name !== "") kept.current = { address, chosen: { name, whose: principal ?? found?.principal ?? null, since: since ?? found?.first ?? null } };
+  }
+  const chosen = kept.current?.address === address ? kept.current.chosen : undefined;
+  useEffect(() => {
+    if (rest === "" && chosen !== undefined && matchMedia(SIDE_BY_SIDE).matches) replaceWith(toSession(chosen.name, chosen.whose));
+  }, [rest, chosen]);
+  return chosen;
+}
+
+function toSession(name: string, principal: string | null): string {
+  return addressOf("sessions", name, principal === null ? {} : { principal });
+}
+
 export function Sessions() {
-  const { rest: session, query } = route.value;
-  const principal = query.get("principal");
-  const list = useData<Reply<"/api/sessions">>("/api/sessions", { live: true, everyMs: 2000 });
-  const sessions = list.data?.sessions ?? [];
-  const chosen = session === "" ? sessions[0] : sessions.find((it) => it.session === session && (principal === null || it.principal === principal));
-  const name = session === "" ? (chosen?.session ?? "") : session;
-  const whose = principal ?? chosen?.principal ?? null;
-  // Calls before the list begins belong to the session too, as far as the link to it says when they were.
-  const since = query.get("since") ?? chosen?.first ?? null;
+  const session = route.value.rest;
+  const list = useData<SessionList>("/api/sessions", { live: true, everyMs: 2000 });
+  const chosen = useChosen(list);
+  const waiting = useWaitingCalls();
+  const { name, whose, since } = chosen ?? { name: "", whose: null, since: null };
   const search = new URLSearchParams({ ...(whose === null ? {} : { principal: whose }), ...(since === null ? {} : { since }) }).toString();
   const path = `/api/sessions/${encodeURIComponent(name)}`;
   const items = useRef<HTMLElement>(null);
-  useMoves(items, "a.item");
-  useKeys(session === "" ? {} : { Escape: () => go("/sessions") });
+  useMoves(items, "a.item", { fromCurrent: true });
+  // Where the list is beside the session, there is nothing to go back to.
+  useKeys(session === "" || matchMedia(SIDE_BY_SIDE).matches ? {} : { Escape: () => go("/sessions") });
   return (
     <section class="view">
       <div class={session === "" ? "panes sessions" : "panes sessions has-one"}>
         <nav ref={items} class="pane list session-list" aria-label="Sessions">
-          <Shown loaded={list} what="The sessions">{(data) => <List data={data} current={chosen} />}</Shown>
+          <Shown loaded={list} what="The sessions">{(data) => <List data={data} current={chosen} waiting={waiting} />}</Shown>
         </nav>
         {name === "" ? (
           <div class="pane pad">
-            {list.data !== undefined && (
+            {list.data !== undefined && list.data.sessions.length === 0 && (
               <Empty title="No agent made a call in the last 24 hours">
                 A session shows up here with its first call. <a href="/connect">Connect an agent</a>.
               </Empty>
             )}
           </div>
         ) : (
-          <One key={`${name} ${whose}`} path={path} search={search} />
+          <One key={`${name} ${whose}`} path={path} search={search} waiting={waiting} />
         )}
       </div>
       <TitleBlock command={name === "" ? "toolcrib audit search --since 24h" : `toolcrib audit search --session ${shellWord(name)}`} request={name === "" ? "GET /api/sessions" : `GET ${path}${search === "" ? "" : `?${search}`}`} />
@@ -62,7 +95,7 @@ export function Sessions() {
   );
 }
 
-function List({ data, current }: { data: Reply<"/api/sessions">; current: Listed | undefined }) {
+function List({ data, current, waiting }: { data: SessionList; current: Chosen | undefined; waiting: WaitingCalls }) {
   const now = Date.now();
   const isRecent = (it: Listed) => it.open > 0 || now - Date.parse(it.last) < RECENT_MS;
   const groups = [
@@ -83,7 +116,7 @@ function List({ data, current }: { data: Reply<"/api/sessions">; current: Listed
               <ul>
                 {group.sessions.map((it) => (
                   <li key={`${it.session} ${it.principal}`}>
-                    <Item session={it} isCurrent={it === current} />
+                    <Item session={it} isCurrent={it.session === current?.name && it.principal === current.whose} parked={waiting.parkedIn(it.session, it.principal)} />
                   </li>
                 ))}
               </ul>
@@ -95,28 +128,34 @@ function List({ data, current }: { data: Reply<"/api/sessions">; current: Listed
   );
 }
 
-function Item({ session, isCurrent }: { session: Listed; isCurrent: boolean }) {
-  const bad = [session.failed > 0 ? `${count(session.failed)} failed` : "", session.refused > 0 ? `${count(session.refused)} refused` : ""].filter((it) => it !== "");
+/** The name of a session. One that was made up says nothing, so the session is called after who works in it. */
+function nameOf(session: Listed): string {
+  return isMadeUp(session.session) ? askerWords(session) : oneLine(session.session);
+}
+
+/** `parked` is how many of its calls wait for a person. The server counts them among those that did not run. */
+function Item({ session, isCurrent, parked }: { session: Listed; isCurrent: boolean; parked: number }) {
+  const notRun = Math.max(0, session.refused - parked);
+  const bad = [session.failed > 0 ? `${count(session.failed)} failed` : "", notRun > 0 ? `${count(notRun)} did not run` : ""].filter((it) => it !== "");
   return (
-    <a class="item" href={addressOf("sessions", session.session, session.principal === null ? {} : { principal: session.principal })} aria-current={isCurrent ? "true" : undefined}>
+    <a class="item" href={toSession(session.session, session.principal)} aria-current={isCurrent ? "true" : undefined}>
       <span class="row">
         <b class="clip" title={plain(session.session)}>
-          {oneLine(session.session)}
+          {nameOf(session)}
         </b>
-        <span class="end">{session.open > 0 ? <Badge tone="info">{session.open} open</Badge> : <Ago time={session.last} suffix="" />}</span>
+        <span class="end">{parked > 0 ? <Badge tone="wait">{counted(parked, "waits", "wait")}</Badge> : session.open > 0 ? <Badge tone="info">{session.open} open</Badge> : <Ago time={session.last} suffix="" />}</span>
       </span>
       <span class="row second">
-        <span class="clip">{`${oneLine(session.principal ?? "user")}, ${doorWords(session.door)}`}</span>
-        <span class={`end ${bad.length > 0 ? "red" : ""}`}>{bad.length > 0 ? bad.join(", ") : `${count(session.calls)} ${session.calls === 1 ? "call" : "calls"}`}</span>
+        <span class="clip">{isMadeUp(session.session) ? `${doorWords(session.door)}, from ${clock(session.first).slice(0, 5)}` : `${askerWords(session)}, ${doorWords(session.door)}`}</span>
+        <span class={`end ${bad.length > 0 ? "red" : ""}`}>{bad.length > 0 ? bad.join(", ") : counted(session.calls, "call")}</span>
       </span>
     </a>
   );
 }
 
-function One({ path, search }: { path: string; search: string }) {
+function One({ path, search, waiting }: { path: string; search: string; waiting: WaitingCalls }) {
   const query = search === "" ? "" : `?${search}`;
   const loaded = useData<OneSession>(path + query, { live: true, everyMs: 2000 });
-  const waiting = useWaitingCalls();
   return (
     <>
       <div class="pane" tabIndex={0} role="region" aria-label="One session">
@@ -138,11 +177,13 @@ function One({ path, search }: { path: string; search: string }) {
   );
 }
 
-function Head({ data, waiting }: { data: OneSession; waiting: ReadonlySet<string> }) {
+function Head({ data, waiting }: { data: OneSession; waiting: WaitingCalls }) {
   const { session, truncated, calls } = data;
   const asked = calls.filter((call) => call.asked_person).length;
-  const counts = [`${count(session.failed)} failed`, `${count(session.refused)} refused or declined`, `${count(asked)} asked`].join(", ");
-  const waits = calls.filter((call) => waiting.has(call.call));
+  const waits = calls.filter((call) => waiting.has(call));
+  const parked = waits.filter((call) => call.outcome === "refused").length;
+  const declined = calls.filter((call) => becameOf(call, waiting.has(call)).words === "declined").length;
+  const counts = [`${count(session.failed)} failed`, `${count(session.refused - parked - declined)} refused`, `${count(declined)} declined`, `${count(asked)} asked`].join(", ");
   const lasts = Date.parse(session.last) - Date.parse(session.first);
   return (
     <header class="session-head">
@@ -150,7 +191,7 @@ function Head({ data, waiting }: { data: OneSession; waiting: ReadonlySet<string
         All sessions
       </a>
       <h2 title={plain(session.session)}>
-        {oneLine(session.session)} {session.open > 0 && <Badge tone="info">{count(session.open)} open</Badge>}
+        {nameOf(session)} {session.open > 0 && <Badge tone="info">{count(session.open)} open</Badge>}
         {waits.length > 0 && (
           <Badge tone="wait" mark="waits">
             waits for a person
@@ -164,15 +205,20 @@ function Head({ data, waiting }: { data: OneSession; waiting: ReadonlySet<string
         <div>
           <dt>Agent</dt>
           <dd>
-            {oneLine(session.principal ?? "the user of this machine")}
-            {session.client != null && ` (${oneLine(session.client)})`} over {doorWords(session.door)}
+            {askerWords(session)} over {doorWords(session.door)}
           </dd>
         </div>
+        {isMadeUp(session.session) && (
+          <div>
+            <dt>Id</dt>
+            <dd class="mono">{oneLine(session.session)}</dd>
+          </div>
+        )}
         <div>
           <dt>{truncated ? "Shown from" : "Began"}</dt>
           <dd>
             <time dateTime={session.first} title={absolute(session.first)}>
-              {new Date(session.first).toLocaleTimeString("en-GB")}
+              {clock(session.first)}
             </time>
             , for {span(lasts)}
           </dd>

@@ -1,9 +1,9 @@
-// What "always" would cover, where and for how long, and the exact rule that it leaves.
+// What "always" would cover, where and for how long, and the exact grant that it leaves.
 import type { RefObject } from "preact";
 import { plain } from "../../format.ts";
 import { second } from "../../data.ts";
 import { Key } from "../../part/marks.tsx";
-import { type Approval, type GrantOffer, coversWords, minutesWords, ruleLines, type Where, whereOf, WHERES } from "./question_words.ts";
+import { type Approval, type GrantOffer, coversWords, grantLines, minutesWords, type Where, whereOf, WHERES } from "./question_words.ts";
 
 const coversKey = (offer: GrantOffer) => JSON.stringify(offer.wish.covers);
 
@@ -76,11 +76,11 @@ export function AlwaysChoice({ approval, chosen, choose, first }: Props) {
         </div>
       </fieldset>
       <div>
-        <span class="label" id="rule-label">
-          The rule this leaves: {plain(now.words)}
+        <span class="label" id="grant-label">
+          The grant this leaves: {plain(now.words)}
         </span>
-        <dl class="rule-box" aria-labelledby="rule-label">
-          {ruleLines(approval, now, second.value * 1000).map(([name, value]) => (
+        <dl class="rule-box" aria-labelledby="grant-label">
+          {grantLines(approval, now, second.value * 1000).map(([name, value]) => (
             <div key={name}>
               <dt>{name}</dt>
               <dd>{value}</dd>

@@ -101,12 +101,12 @@ export function Answer({ one, end, isComplete, showAll, onClosed }: Props) {
           <AlwaysHead />
           <AlwaysChoice approval={approval} chosen={chosen} choose={setChosen} first={firstChoice} />
           <button type="button" class="large" aria-disabled={yesOff} aria-describedby="answer-off" onClick={always}>
-            Run and store the rule <Key name="a" />
+            Run and store the grant <Key name="a" />
           </button>
         </div>
       ) : (
         <div class="section">
-          <p class="second">No rule can be stored for this call, so it is asked each time.</p>
+          <p class="second">No grant can be stored for this call, so it is asked each time.</p>
         </div>
       )}
     </aside>

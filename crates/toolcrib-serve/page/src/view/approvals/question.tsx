@@ -7,10 +7,11 @@ import { FileDifferenceTable } from "../../part/file_difference.tsx";
 import { Key, Mark, PathCells } from "../../part/marks.tsx";
 import { Note } from "../../part/notes.tsx";
 import { Ago, Foreign, Sentence } from "../../part/texts.tsx";
-import { tierWords } from "../../part/words.ts";
+import { counted, tierWords } from "../../part/words.ts";
 import type { Reply } from "../../reply.ts";
 import { addressOf } from "../../router.ts";
 import { resultOf, stationsOf } from "../../part/call.ts";
+import { useWaitingCalls } from "../../part/waiting.ts";
 import { type Approval, type OneApproval, askedArguments, askedCommand, asker, changeWords, doorOf, listed, recordedGist, undoWords } from "./question_words.ts";
 
 export function QuestionHead({ one }: { one: OneApproval }) {
@@ -195,7 +196,7 @@ function Command({ approval, command }: { approval: Approval; command: string })
             </tbody>
           </table>
           {runs.runs.length === 0 && <p>It runs something that Toolcrib cannot name.</p>}
-          {runs.more > 0 && <p class="brass">It probably runs {runs.more} more programs.</p>}
+          {runs.more > 0 && <p class="brass">It probably runs {counted(runs.more, "more program")}.</p>}
           {runs.uncertain != null && (
             <p>
               <Mark name="found" /> <b>Not sure:</b> <Sentence text={runs.uncertain} />
@@ -288,10 +289,11 @@ const MOST_BEFORE = 5;
 function JustBefore({ approval }: { approval: Approval }) {
   const query = new URLSearchParams({ actor: approval.requester, until: approval.created_at, limit: String(MOST_BEFORE + 1) });
   const { data } = useData<Reply<"/api/audit">>(`/api/audit?${query}`);
+  const waiting = useWaitingCalls();
   const calls = data?.calls.filter((it) => it.call !== approval.id).slice(0, MOST_BEFORE) ?? [];
   return (
     <section class="section">
-      <h2>Just before, in {oneLine(approval.requester)}</h2>
+      <h2>Just before, in the same session</h2>
       {data !== undefined && calls.length === 0 && <p class="third">No earlier call is on the record.</p>}
       {calls.length > 0 && (
         <table class="before">
@@ -300,7 +302,7 @@ function JustBefore({ approval }: { approval: Approval }) {
               <tr key={it.call}>
                 <td class="nowrap second">{span(new Date(approval.created_at).getTime() - new Date(it.at).getTime())} before</td>
                 <td>
-                  <PathCells stations={stationsOf(it, false)} />
+                  <PathCells stations={stationsOf(it, waiting.has(it))} />
                 </td>
                 <td>
                   <a class="plain mono" href={addressOf("audit", it.call)}>
@@ -311,7 +313,7 @@ function JustBefore({ approval }: { approval: Approval }) {
                   {recordedGist(it.args)}
                 </td>
                 <td class="r clip result">
-                  <span class={resultOf(it, false).tone || "second"}>{resultOf(it, false).words}</span>
+                  <span class={resultOf(it, waiting.has(it)).tone || "second"}>{resultOf(it, waiting.has(it)).words}</span>
                 </td>
               </tr>
             ))}

@@ -1,6 +1,6 @@
 // What is said about a question: its fields in words. Everything that came from an agent goes through `plain`.
 import { oneLine, plain } from "../../format.ts";
-import { doorWords } from "../../part/words.ts";
+import { askerWords, doorWords } from "../../part/words.ts";
 import type { Reply } from "../../reply.ts";
 
 export type OneApproval = Reply<"/api/approvals/{id}">;
@@ -9,10 +9,9 @@ export type ListedApproval = Reply<"/api/approvals">["approvals"][number];
 export type GrantOffer = Approval["grants"][number];
 export type ExpectedChange = Approval["changes"][number];
 
-/** Who asked. The calls of a user at a terminal are told apart by session. */
-export function asker(approval: Approval): string {
-  const { principal } = approval.caller;
-  return plain(principal.role === "user" ? approval.requester : principal.name);
+export function asker({ caller }: Approval): string {
+  const { principal, door, client } = caller;
+  return askerWords({ principal: principal.name, role: principal.role, door, client });
 }
 
 export function doorOf(approval: Approval): string {
@@ -108,8 +107,8 @@ export function minutesWords(minutes: number | null, where: Where): string {
   return minutes % 60 === 0 ? `${minutes / 60} hours` : `${minutes} minutes`;
 }
 
-/** The rule that an answer of "always" leaves, line by line, as the list of grants will have it. */
-export function ruleLines(approval: Approval, offer: GrantOffer, now: number): [string, string][] {
+/** The grant that an answer of "always" leaves, line by line, as the list of grants will have it. */
+export function grantLines(approval: Approval, offer: GrantOffer, now: number): [string, string][] {
   const { scope, minutes } = offer.wish;
   const where = scope === "user" ? "everywhere" : "session" in scope ? `session ${plain(scope.session)}` : `workspace ${plain(scope.project)}`;
   const { principal } = approval.caller;
@@ -117,7 +116,7 @@ export function ruleLines(approval: Approval, offer: GrantOffer, now: number): [
   return [
     ["allow", plain(offer.rule)],
     ["where", where],
-    ["for", `${principal.role} ${plain(principal.name)}`],
+    ["for", principal.role === "user" ? "local user" : `${principal.role} ${plain(principal.name)}`],
     ["until", until],
   ];
 }

@@ -5,6 +5,7 @@ import { Boundary } from "../../part/boundary.tsx";
 import { Key } from "../../part/marks.tsx";
 import { Empty } from "../../part/notes.tsx";
 import { Ago, Left } from "../../part/texts.tsx";
+import { principalWords } from "../../part/words.ts";
 import { addressOf } from "../../router.ts";
 import { type ListedApproval, asker, gist } from "./question_words.ts";
 
@@ -90,14 +91,14 @@ const MOST_SETTLED = 100;
 
 function SettledWords({ approval }: { approval: ListedApproval }) {
   const { status, answer, tool } = approval;
-  const by = answer === null ? null : <span class="end clip who second">{plain(answer.by)}</span>;
+  const by = answer === null ? null : <span class="end clip who second">{principalWords(answer.by)}</span>;
   switch (status) {
     case "approved":
     case "taken up":
       return (
         <span class="row">
           <span class="clip">
-            {answer?.wish ? "ran, rule stored: " : "ran once: "}
+            {answer?.wish ? "approved, with a grant: " : "approved once: "}
             <code>{oneLine(tool)}</code>
           </span>
           {by}

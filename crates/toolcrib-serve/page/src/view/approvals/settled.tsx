@@ -2,11 +2,12 @@
 import { useEffect, useState } from "preact/hooks";
 import { ApiFailure, remove } from "../../api.ts";
 import { type Loaded, useData } from "../../data.ts";
-import { absolute, count, duration, oneLine, plain } from "../../format.ts";
+import { absolute, duration, oneLine, plain } from "../../format.ts";
 import { Key, Mark } from "../../part/marks.tsx";
 import { FailureNote } from "../../part/notes.tsx";
 import { Ago, Foreign, Sentence } from "../../part/texts.tsx";
 import { mayUndo, UndoCall } from "../../part/undo.tsx";
+import { counted } from "../../part/words.ts";
 import type { Reply } from "../../reply.ts";
 import { addressOf } from "../../router.ts";
 import { RacedNote } from "./answer.tsx";
@@ -28,7 +29,7 @@ export function Settled({ one, isRaced, story }: { one: OneApproval; isRaced: bo
         <AnswerWords one={one} />
         <Became mayRun={mayRun} story={story.data?.call} />
       </div>
-      {mayRun && <StoredRule id={approval.id} wish={approval.answer?.wish ?? null} />}
+      {mayRun && <StoredGrant id={approval.id} wish={approval.answer?.wish ?? null} />}
       {story.data !== undefined && <Undo story={story.data.call} reload={story.reload} />}
       <div class="section">
         <a href={addressOf("audit", approval.id)}>The whole story of the call</a>
@@ -65,7 +66,7 @@ function AnswerWords({ one }: { one: OneApproval }) {
       </p>
     );
   }
-  const what = !answer.is_approved ? "Declined" : answer.wish ? "Approved, and a rule stored" : "Approved once";
+  const what = !answer.is_approved ? "Declined" : answer.wish ? "Approved, and a grant stored" : "Approved once";
   return (
     <div>
       <p>
@@ -104,7 +105,7 @@ function Became({ mayRun, story }: { mayRun: boolean; story: Story | undefined }
       </p>
       {story.changes.length > 0 && (
         <p>
-          {count(story.changes.length)} {story.changes.length === 1 ? "change" : "changes"}:{" "}
+          {counted(story.changes.length, "change")}:{" "}
           <code>
             {story.changes
               .slice(0, 8)
@@ -125,8 +126,8 @@ function Became({ mayRun, story }: { mayRun: boolean; story: Story | undefined }
 
 type Grants = Reply<"/api/grants">;
 
-/** The rule that the answer has left, which has the id of the call. */
-function StoredRule({ id, wish }: { id: string; wish: unknown }) {
+/** The grant that the answer has left, which has the id of the call. */
+function StoredGrant({ id, wish }: { id: string; wish: unknown }) {
   const grants = useData<Grants>(wish === null ? null : "/api/grants", { live: true, everyMs: 3000 });
   const [isRevoked, setRevoked] = useState(false);
   const [failure, setFailure] = useState<ApiFailure>();
@@ -143,7 +144,7 @@ function StoredRule({ id, wish }: { id: string; wish: unknown }) {
   };
   return (
     <div class="section stack">
-      <h2>The rule</h2>
+      <h2>The grant</h2>
       {isRevoked ? (
         <p role="status">
           <b>Revoked.</b> Such calls are asked about again.
@@ -156,14 +157,15 @@ function StoredRule({ id, wish }: { id: string; wish: unknown }) {
             <code class="all">{plain(grant.param_pattern)}</code>
           </p>
           <p class="second">
-            Used {count(grant.use_count)} times{grant.expires_at === null ? ", until revoked" : <>, until <time>{absolute(grant.expires_at)}</time></>}
+            Used {counted(grant.use_count, "time")}{grant.expires_at === null ? ", until revoked" : <>, until <time>{absolute(grant.expires_at)}</time></>}
           </p>
           <button type="button" onClick={revoke}>
-            Revoke the rule
+            Revoke the grant
           </button>
+          <p class="second">It stops holding at once, for everybody.</p>
         </>
       )}
-      {failure && <FailureNote what="The rule was not revoked." failure={failure} />}
+      {failure && <FailureNote what="The grant was not revoked." failure={failure} />}
     </div>
   );
 }

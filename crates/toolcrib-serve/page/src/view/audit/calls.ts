@@ -3,10 +3,11 @@
 import { signal, type Signal } from "@preact/signals";
 import { ApiFailure, get } from "../../api.ts";
 import { updatedAt } from "../../data.ts";
-import type { RecordEvent } from "../../live.ts";
+import { lastSeq, type RecordEvent } from "../../live.ts";
 import { afterEvent, type Call } from "../../part/call.ts";
 import type { Reply } from "../../reply.ts";
 import { isWanted, queryOf, type Search } from "./filters.ts";
+import { type Gap, joined, placeOf, restOf } from "./gap.ts";
 
 export const PAGE = 100;
 export const MOST_ROWS = 300;
@@ -21,6 +22,8 @@ export interface Tail {
   isCut: boolean;
   /** New calls that are not shown, because a person reads. */
   held: number;
+  /** What is not known between the rows. */
+  gap?: Gap | undefined;
   state: "loading" | "ready";
   error?: ApiFailure;
 }
@@ -32,12 +35,20 @@ export class Calls {
   /** Calls that events told of and that are in no row. */
   private unlisted = new Map<string, Call>();
   private abort = new AbortController();
+  /** The number of the last line of the record up to which nothing is missing. */
+  private coveredTo: number | undefined;
+  /** What is missing of what is not shown yet. */
+  private skipped: Gap | undefined;
 
   constructor(readonly search: Search) {}
 
   /** Loads the newest calls. */
   async load(): Promise<void> {
+    // A search finds at least what was on the record when it began.
+    const known = lastSeq.peek();
     await this.fetchPage({}, (found) => {
+      this.coveredTo = Math.max(this.coveredTo ?? 0, known ?? 0) || undefined;
+      this.skipped = undefined;
       const newest = found[0]?.seq ?? 0;
       // What began meanwhile is known from its events.
       const since = [...this.unlisted.values()].filter((call) => call.seq > newest && isWanted(call, this.search));
@@ -54,6 +65,19 @@ export class Calls {
       const rows = [...this.tail.value.rows, ...found];
       const isCut = this.tail.value.isCut || rows.length > MOST_ROWS;
       return { ...this.tail.value, rows: rows.slice(-MOST_ROWS), hasOlder: found.length >= PAGE, isCut, state: "ready", error: undefined };
+    });
+  }
+
+  /** Loads the newest page of what is missing between the rows. */
+  async loadGap(): Promise<void> {
+    const { gap } = this.tail.value;
+    if (gap === undefined) return;
+    await this.fetchPage({ before: String(gap.to) }, (found) => {
+      const { rows } = this.tail.value;
+      const ids = new Set(rows.map((call) => call.call));
+      const all = [...rows, ...found.filter((call) => call.seq > gap.from && !ids.has(call.call))].sort((a, b) => b.seq - a.seq);
+      const rest = restOf(gap, found, found.length < PAGE);
+      return { ...this.tail.value, ...this.withGap(all, rest), state: "ready", error: undefined };
     });
   }
 
@@ -82,6 +106,7 @@ export class Calls {
   /** Takes in what happened. `isHeld` says that no row may move. */
   hear(events: RecordEvent[], isHeld: boolean): void {
     const { tail } = this;
+    this.notice(events);
     const rows = new Map(tail.value.rows.map((call) => [call.call, call]));
     const fresh: Call[] = [];
     let held = tail.value.held;
@@ -107,7 +132,25 @@ export class Calls {
       held = 0;
     }
     const all = [...fresh, ...rows.values()].sort((a, b) => b.seq - a.seq);
-    tail.value = { ...tail.value, rows: this.cut(all), hasOlder: tail.value.hasOlder || all.length > MOST_ROWS, held };
+    const gap = canShow ? joined(tail.value.gap, this.skipped) : tail.value.gap;
+    if (canShow) this.skipped = undefined;
+    tail.value = { ...tail.value, ...this.withGap(all, gap), held };
+  }
+
+  /** Notices if events do not go on where the last ones ended. */
+  private notice(events: RecordEvent[]): void {
+    const [first, last] = [events[0]?.seq, events.at(-1)?.seq];
+    if (first === undefined || last === undefined) return;
+    if (this.coveredTo !== undefined && first > this.coveredTo + 1) this.skipped = joined(this.skipped, { from: this.coveredTo, to: first });
+    this.coveredTo = Math.max(this.coveredTo ?? 0, last);
+  }
+
+  /** Cuts the rows. Where a gap was cut off, too, the older calls are asked for as any others. */
+  private withGap(all: Call[], gap: Gap | undefined): Pick<Tail, "rows" | "gap" | "hasOlder"> {
+    const rows = this.cut(all);
+    const isOlder = gap !== undefined && placeOf(gap, rows) === undefined;
+    const hasOlder = this.tail.value.hasOlder || all.length > MOST_ROWS || isOlder;
+    return { rows, hasOlder, gap: isOlder ? undefined : gap };
   }
 
   private remember(call: Call): void {
@@ -115,6 +158,8 @@ export class Calls {
     this.unlisted.set(call.call, call);
     for (const id of this.unlisted.keys()) {
       if (this.unlisted.size <= MOST_OPEN) break;
+      const dropped = this.unlisted.get(id)!;
+      if (isWanted(dropped, this.search)) this.skipped = joined(this.skipped, { from: dropped.seq - 1, to: dropped.seq + 1 });
       this.unlisted.delete(id);
     }
   }

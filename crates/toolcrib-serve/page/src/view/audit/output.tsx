@@ -5,6 +5,7 @@ import { useData } from "../../data.ts";
 import { count } from "../../format.ts";
 import { FailureNote } from "../../part/notes.tsx";
 import { Foreign } from "../../part/texts.tsx";
+import { counted } from "../../part/words.ts";
 import type { Reply } from "../../reply.ts";
 
 type Lines = Reply<"/api/outputs/{call}">;
@@ -60,7 +61,7 @@ function Stream({ call, stream }: { call: string; stream: "stdout" | "stderr" })
           </button>
         ) : (
           <span class="third">
-            {count(rest)} more lines: <code>toolcrib output {call}</code>
+            {counted(rest, "more line")}: <code>toolcrib output {call}</code>
           </span>
         ))}
     </div>

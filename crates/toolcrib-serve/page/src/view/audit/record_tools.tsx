@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import { ApiFailure, get, send } from "../../api.ts";
 import { bytes, clock, count, duration, plain } from "../../format.ts";
 import { FailureNote, Note } from "../../part/notes.tsx";
+import { counted } from "../../part/words.ts";
 import type { Reply } from "../../reply.ts";
 import { queryOf, type Search } from "./filters.ts";
 
@@ -107,7 +108,7 @@ const MOST_SHOWN = 20;
 function Verdict({ verified, at, tookMs }: { verified: Verified; at: number; tookMs: number }) {
   const { intact, lines, files, first, last, problems, notes } = verified;
   const when = `checked at ${clock(at)} in ${duration(tookMs)}`;
-  const what = `${count(lines)} lines in ${count(files)} ${files === 1 ? "file" : "files"}`;
+  const what = `${counted(lines, "line")} in ${counted(files, "file")}`;
   return (
     <>
       {intact ? (
@@ -118,7 +119,7 @@ function Verdict({ verified, at, tookMs }: { verified: Verified; at: number; too
       ) : (
         <Note tone="bad">
           <b>
-            The chain is broken in {count(problems.length)} {problems.length === 1 ? "place" : "places"}.
+            The chain is broken in {counted(problems.length, "place")}.
           </b>{" "}
           {what}, {when}.
           <Findings found={problems} />

@@ -5,7 +5,7 @@ import { Output } from "./output.tsx";
 import { timelineOf, waitedWords, type CallStory, type StoryReply, type Timeline } from "./timeline.ts";
 import { useData } from "../../data.ts";
 import { absolute, bytes, count, duration, oneLine, plain, preciseClock, shortHash } from "../../format.ts";
-import { commandIn, endWords } from "../../part/call.ts";
+import { becameOf, commandIn, endWords, wasApproved } from "../../part/call.ts";
 import { FileDifferenceTable } from "../../part/file_difference.tsx";
 import { filterWord } from "../../part/filter_word.ts";
 import { Badge, Key, Tag } from "../../part/marks.tsx";
@@ -13,7 +13,7 @@ import { Shown } from "../../part/notes.tsx";
 import { Ago, Foreign, Sentence } from "../../part/texts.tsx";
 import { mayUndo, UndoCall } from "../../part/undo.tsx";
 import { useWaitingCalls } from "../../part/waiting.ts";
-import { changeKind, doorWords } from "../../part/words.ts";
+import { askerWords, changeKind, counted, doorWords, isMadeUp, principalWords } from "../../part/words.ts";
 import { addressOf } from "../../router.ts";
 
 export function Story({ id, close }: { id: string; close: () => void }) {
@@ -30,7 +30,8 @@ function Whole({ reply, reload, close }: { reply: StoryReply; reload: () => void
   const { call: story, differences } = reply;
   const timeline = timelineOf(story);
   const [isUndoOpen, setUndoOpen] = useState(false);
-  const isWaiting = useWaitingCalls({ isWanted: timeline.wait?.to === null }).has(story.call);
+  const isWaiting = useWaitingCalls({ isWanted: timeline.wait?.to === null }).has(story);
+  const became = becameOf(story, isWaiting);
   const canUndo = story.changes.length > 0 && story.taken_back_by == null && mayUndo();
   const command = commandIn(story.args);
   const told = differences.map((difference, at) => ({ difference, change: story.changes[at]! }));
@@ -44,7 +45,7 @@ function Whole({ reply, reload, close }: { reply: StoryReply; reload: () => void
         <h2 class="mono clip" title={plain(story.tool)}>
           {oneLine(story.tool) || "no tool"}
         </h2>
-        <span class={story.outcome === "ok" || story.outcome === "open" ? "second" : isWaiting ? "brass" : "red"}>{isWaiting ? "waits for a person" : outcomeWords(story, timeline)}</span>
+        <span class={became.tone || "second"}>{became.words}</span>
         {canUndo && !isUndoOpen && (
           <button type="button" class="end" onClick={() => setUndoOpen(true)}>
             Undo… <Key name="u" />
@@ -81,24 +82,6 @@ function sizeWords({ before, after, kind }: CallStory["changes"][number]): strin
   const image = after ?? before;
   if (image == null || kind.endsWith("directory")) return "";
   return `, ${bytes(image.size)}`;
-}
-
-function outcomeWords(story: CallStory, timeline: Timeline): string {
-  switch (story.outcome) {
-    case "ok":
-      return ["ok", endWords(story.end)].filter((it) => it !== "").join(", ");
-    case "open":
-      return story.started ? "runs" : story.asked_person ? "waits for a person" : "has begun";
-    case "command_failed":
-      return `the command failed, ${endWords(story.end)}`;
-    case "unknown":
-      return "lost with its process";
-    case "refused":
-      if (story.error === "declined" || timeline.wait?.said === "declined") return "declined";
-      return story.error === "approval_required" ? "not answered" : story.error === "refused" ? "refused" : (story.error ?? "refused").replaceAll("_", " ");
-    default:
-      return `failed: ${(story.error ?? "").replaceAll("_", " ")}`;
-  }
 }
 
 type Look = "done" | "person" | "waits" | "stopped" | "runs" | "never";
@@ -140,13 +123,12 @@ function Found({ story }: { story: CallStory }) {
           version <code>{shortHash(story.version)}</code>;{" "}
         </>
       )}
-      asked by {who === null ? "nobody known" : <a href={addressOf("audit", "", { filter: filterWord("actor", who) })}>{oneLine(who)}</a>}
-      {story.role != null && ` (${story.role})`} over {doorWords(story.door)}
-      {story.client != null && `, ${oneLine(story.client)}`}
+      asked by {who === null ? "nobody known" : <a href={addressOf("audit", "", { filter: filterWord("actor", who) })}>{askerWords(story)}</a>}
+      {story.role != null && story.role !== "user" && `, as ${story.role},`} over {doorWords(story.door)}
       {story.session != null && (
         <>
           {" "}
-          in <a href={addressOf("sessions", story.session, story.principal == null ? {} : { principal: story.principal })}>{oneLine(story.session)}</a>
+          in <a href={addressOf("sessions", story.session, story.principal == null ? {} : { principal: story.principal })}>{isMadeUp(story.session) ? "its session" : oneLine(story.session)}</a>
         </>
       )}
     </Step>
@@ -199,7 +181,7 @@ function Decided({ story, timeline, isWaiting }: { story: CallStory; timeline: T
             )
           ) : (
             <>
-              <b>{oneLine(wait.by ?? "somebody")}</b> {wait.said === "approved" ? "said run it" : "declined"}
+              <b>{wait.by === null ? "somebody" : principalWords(wait.by)}</b> {wait.said === "approved" ? "said run it" : "declined"}
               {wait.words !== "" && <q class="words">{plain(wait.words)}</q>}
             </>
           )}
@@ -216,7 +198,14 @@ function RuleWords({ rule }: { rule: string }) {
 
 function Ran({ story, timeline }: { story: CallStory; timeline: Timeline }) {
   const { started, startedMs, ended, lost, taskEnded } = timeline;
-  if (started === undefined) return <Step at={null} look="never" name="Did not run">{""}</Step>;
+  if (started === undefined) {
+    const isStopped = ended !== undefined && wasApproved(story);
+    return (
+      <Step at={null} look={isStopped ? "stopped" : "never"} name="Did not run">
+        {isStopped && <Sentence text={story.message ?? ""} />}
+      </Step>
+    );
+  }
   const isOver = ended !== undefined && ended.seq > started.seq;
   const failed = isOver && (story.error !== null || story.outcome === "command_failed");
   const look: Look = lost !== undefined ? "stopped" : !isOver ? "runs" : failed ? "stopped" : "done";
@@ -226,7 +215,7 @@ function Ran({ story, timeline }: { story: CallStory; timeline: Timeline }) {
     used == null ? "" : `${duration(used.cpu_us / 1000)} of processor`,
     used == null || used.peak_memory === 0 ? "" : `${bytes(used.peak_memory)} of memory`,
     used == null || used.written_bytes === 0 ? "" : `${bytes(used.written_bytes)} written`,
-    used == null || used.processes === 0 ? "" : `${count(used.processes)} ${used.processes === 1 ? "process" : "processes"}`,
+    used == null || used.processes === 0 ? "" : counted(used.processes, "process", "processes"),
   ].filter((it) => it !== "");
   const name = lost !== undefined ? "Lost" : !isOver ? "Runs" : failed ? "Failed" : "Ran";
   return (

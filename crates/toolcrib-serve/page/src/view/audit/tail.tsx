@@ -1,28 +1,33 @@
 // The tail of the record: one row for each call, newest first. Rows keep their place while a person reads.
-import type { RefObject } from "preact";
-import { clock, count, preciseClock } from "../../format.ts";
+import { Fragment, type RefObject } from "preact";
+import { clock, preciseClock } from "../../format.ts";
 import { missedCalls, pausedAt, resume } from "../../live.ts";
 import { CallHead, CallRow } from "../../part/call_row.tsx";
 import { Key, PathCells } from "../../part/marks.tsx";
 import { Empty, FailureNote } from "../../part/notes.tsx";
+import type { WaitingCalls } from "../../part/waiting.ts";
 import { addressOf, go } from "../../router.ts";
+import { counted } from "../../part/words.ts";
 import { PAGE, type Tail } from "./calls.ts";
+import { type Gap, linesIn, placeOf } from "./gap.ts";
 
 interface TailProps {
   tail: Tail;
   selected: string;
   query: Record<string, string>;
   /** Calls that wait for an answer now. */
-  waiting: ReadonlySet<string>;
+  waiting: WaitingCalls;
   body: RefObject<HTMLTableSectionElement | null>;
   showNew: () => void;
   loadOlder: () => void;
+  loadGap: () => void;
   hasFilter: boolean;
   /** Whether words are searched for, which events have only a part of. */
   hasText: boolean;
 }
 
-export function TailTable({ tail, selected, query, waiting, body, showNew, loadOlder, hasFilter, hasText }: TailProps) {
+export function TailTable({ tail, selected, query, waiting, body, showNew, loadOlder, loadGap, hasFilter, hasText }: TailProps) {
+  const gapAt = placeOf(tail.gap, tail.rows);
   return (
     <>
       <TailState tail={tail} showNew={showNew} hasText={hasText} />
@@ -37,8 +42,11 @@ export function TailTable({ tail, selected, query, waiting, body, showNew, loadO
         <table class="calls-table">
           <CallHead />
           <tbody ref={body}>
-            {tail.rows.map((call) => (
-              <CallRow key={call.call} call={call} isWaiting={waiting.has(call.call)} to={addressOf("audit", call.call, query)} time={<TailTime at={call.at} />} isSelected={call.call === selected} />
+            {tail.rows.map((call, at) => (
+              <Fragment key={call.call}>
+                {at === gapAt && <GapRow gap={tail.gap!} load={loadGap} isBusy={tail.state === "loading"} />}
+                <CallRow call={call} isWaiting={waiting.has(call)} to={addressOf("audit", call.call, query)} time={<TailTime at={call.at} />} isSelected={call.call === selected} />
+              </Fragment>
             ))}
           </tbody>
         </table>
@@ -59,6 +67,19 @@ export function TailTable({ tail, selected, query, waiting, body, showNew, loadO
   );
 }
 
+function GapRow({ gap, load, isBusy }: { gap: Gap; load: () => void; isBusy: boolean }) {
+  return (
+    <tr class="gap">
+      <td colSpan={6}>
+        <b>{counted(linesIn(gap), "line")} of the record {linesIn(gap) === 1 ? "is" : "are"} not shown here.</b>{" "}
+        <button type="button" class="link" onClick={load} disabled={isBusy}>
+          Load the calls between
+        </button>
+      </td>
+    </tr>
+  );
+}
+
 /** One line that is always there, so that nothing moves when calls wait to be shown. */
 function TailState({ tail, showNew, hasText }: { tail: Tail; showNew: () => void; hasText: boolean }) {
   const paused = pausedAt.value;
@@ -66,7 +87,7 @@ function TailState({ tail, showNew, hasText }: { tail: Tail; showNew: () => void
   if (paused !== null) {
     return (
       <div class="tail-state paused" role="status">
-        <b>Paused at {clock(paused)}.</b> {missed === 0 ? "No call came since." : `${count(missed)} ${missed === 1 ? "call" : "calls"} came since.`}
+        <b>Paused at {clock(paused)}.</b> {missed === 0 ? "No call came since." : `${counted(missed, "call")} came since.`}
         <button type="button" class="end" onClick={resume}>
           Resume <Key name="p" />
         </button>
@@ -81,7 +102,7 @@ function TailState({ tail, showNew, hasText }: { tail: Tail; showNew: () => void
         <>
           {" "}
           <b>
-            {count(tail.held)} {tail.held === 1 ? "call" : "calls"} came since.
+            {counted(tail.held, "call")} came since.
           </b>
         </>
       )}

@@ -3,7 +3,7 @@ import { useData } from "../../data.ts";
 import { count, oneLine, plain } from "../../format.ts";
 import { Empty, Shown } from "../../part/notes.tsx";
 import { Ago } from "../../part/texts.tsx";
-import { doorWords } from "../../part/words.ts";
+import { doorWords, principalWords } from "../../part/words.ts";
 import type { Reply } from "../../reply.ts";
 import { addressOf } from "../../router.ts";
 
@@ -35,8 +35,8 @@ export function CallerTable() {
               <tbody>
                 {callers.map((it) => (
                   <tr key={JSON.stringify([it.principal, it.role, it.door, it.client])}>
-                    <td class="cut" title={plain(`${it.principal ?? "the user"}, ${it.role ?? "user"}`)}>
-                      {it.principal == null ? "the user" : oneLine(it.principal)}
+                    <td class="cut" title={plain(`${it.principal ?? "local user"}, ${it.role ?? "user"}`)}>
+                      {principalWords(it.principal)}
                     </td>
                     <td class="second cut" title={plain(it.client ?? "")}>
                       {oneLine(it.client ?? "–")}

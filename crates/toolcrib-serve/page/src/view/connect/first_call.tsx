@@ -5,6 +5,7 @@ import { oneLine } from "../../format.ts";
 import { Mark, Tag } from "../../part/marks.tsx";
 import { Empty, FailureNote } from "../../part/notes.tsx";
 import { Ago } from "../../part/texts.tsx";
+import { askerWords } from "../../part/words.ts";
 import type { Reply } from "../../reply.ts";
 
 type Caller = Reply<"/api/callers">["callers"][number];
@@ -27,7 +28,7 @@ export function FirstCall({ door, who }: { door: string; who: string }) {
         <Empty title={`No call from ${oneLine(who)} yet`}>Ask it to list the files of the project. The call shows up here within a second.</Empty>
       ) : (
         <div class="first-call">
-          <Mark name="passed" /> <b>{oneLine(call.client ?? call.principal ?? "the user")}</b> called <code>{oneLine(call.last_tool)}</code> <Ago time={call.last_at} /> <Tag kind="audit" id={call.last_call} isSettled />
+          <Mark name="passed" /> <b>{askerWords(call)}</b> called <code>{oneLine(call.last_tool)}</code> <Ago time={call.last_at} /> <Tag kind="audit" id={call.last_call} isSettled />
         </div>
       )}
     </div>

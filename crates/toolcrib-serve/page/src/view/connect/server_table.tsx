@@ -3,6 +3,7 @@ import { useData } from "../../data.ts";
 import { count, oneLine, plain } from "../../format.ts";
 import { Mark } from "../../part/marks.tsx";
 import { Shown } from "../../part/notes.tsx";
+import { counted } from "../../part/words.ts";
 import type { Reply } from "../../reply.ts";
 
 type Server = Reply<"/api/servers">["servers"][number];
@@ -55,7 +56,7 @@ function State({ server }: { server: Server }) {
     <>
       {waits > 0 && (
         <a href="/proposals">
-          <Mark name="waits" /> {waits === 1 ? "1 tool waits" : `${count(waits)} tools wait`}
+          <Mark name="waits" /> {counted(waits, "tool waits", "tools wait")}
         </a>
       )}
       {server.import != null && (

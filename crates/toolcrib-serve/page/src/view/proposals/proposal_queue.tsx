@@ -3,6 +3,7 @@ import { count, oneLine, plain, shortHash } from "../../format.ts";
 import { Key, Mark } from "../../part/marks.tsx";
 import { Empty } from "../../part/notes.tsx";
 import { Ago, Left } from "../../part/texts.tsx";
+import { counted, principalWords } from "../../part/words.ts";
 import { addressOf } from "../../router.ts";
 import { type Kept, type Pending, pendingGist, type Plugin, type Server } from "./proposal_words.ts";
 
@@ -43,7 +44,7 @@ export function ProposalQueue({ pending, servers, settled, plugins, current }: P
               <Left until={it.expiresAt} suffix=" left" />
             </b>
           </span>
-          <span class="clip second who">{oneLine(it.by)}</span>
+          <span class="clip second who">{principalWords(it.by)}</span>
           <span class="clip second">{pendingGist(it)}</span>
         </a>
       ))}
@@ -53,7 +54,7 @@ export function ProposalQueue({ pending, servers, settled, plugins, current }: P
             <span class="tag clip">{plain(it.name)}</span>
             <span class="end second">MCP server</span>
           </span>
-          <span class="clip second">{it.import ? "the server itself is new or changed" : `${count(it.waiting.length)} ${it.waiting.length === 1 ? "tool" : "tools"} new or changed`}</span>
+          <span class="clip second">{it.import ? "the server itself is new or changed" : `${counted(it.waiting.length, "tool")} new or changed`}</span>
         </a>
       ))}
       <div class="settled-list">
@@ -68,7 +69,7 @@ export function ProposalQueue({ pending, servers, settled, plugins, current }: P
             </span>
             <span class="clip">
               <span class={it.status === "approved" ? "" : "red"}>{it.status}</span>
-              {it.answer?.by != null && ` by ${oneLine(it.answer.by)}`}
+              {it.answer?.by != null && ` by ${principalWords(it.answer.by)}`}
               {it.answer != null && it.answer.reason !== "" && `: “${oneLine(it.answer.reason)}”`}
             </span>
           </a>

@@ -1,7 +1,7 @@
 // What waits of a mounted MCP server: tools that are new or have changed, or the server itself if a file brought it.
 import { useRef, useState } from "preact/hooks";
 import { ApiFailure, post } from "../../api.ts";
-import { count, plain } from "../../format.ts";
+import { plain } from "../../format.ts";
 import { useKeys } from "../../keys.ts";
 import { useAnswerLock } from "../../part/answer_lock.ts";
 import { Key } from "../../part/marks.tsx";
@@ -9,6 +9,7 @@ import { FailureNote } from "../../part/notes.tsx";
 import { pageDown } from "../../part/page_down.ts";
 import { Foreign } from "../../part/texts.tsx";
 import { UnifiedDifference } from "../../part/unified_difference.tsx";
+import { counted } from "../../part/words.ts";
 import type { Reply } from "../../reply.ts";
 import { grouped, type Server } from "./proposal_words.ts";
 
@@ -77,7 +78,7 @@ function ServerPanes({ server, accept: send, accepted, failure }: PanesProps) {
             )}
             <div>
               <dt>On offer</dt>
-              <dd>{server.tools.length === 1 ? "1 tool" : `${count(server.tools.length)} tools`}</dd>
+              <dd>{counted(server.tools.length, "tool")}</dd>
             </div>
           </dl>
           {server.problem != null && <p class="red">The last time: {plain(server.problem)}</p>}

@@ -4,6 +4,7 @@ import { ApiFailure, loggedIn, post } from "../../api.ts";
 import { plain } from "../../format.ts";
 import { FailureNote } from "../../part/notes.tsx";
 import { Ago } from "../../part/texts.tsx";
+import { principalWords } from "../../part/words.ts";
 import type { Plugin } from "./proposal_words.ts";
 
 const HOW: Record<string, string> = { approved: "approved", rolled_back: "rolled back", reloaded: "reloaded", written: "written" };
@@ -45,7 +46,7 @@ export function Versions({ plugin, onChanged }: { plugin: Plugin; onChanged: () 
                 <code title={it.version}>{it.version.slice(0, 12)}</code> {isActive && <b>active</b>}
                 <br />
                 <span class="second">
-                  {HOW[String(it.how)] ?? plain(String(it.how))} by {plain(it.by)}, <Ago time={it.at} />
+                  {HOW[String(it.how)] ?? plain(String(it.how))} by {principalWords(it.by)}, <Ago time={it.at} />
                 </span>
               </span>
               {canGoBack && (

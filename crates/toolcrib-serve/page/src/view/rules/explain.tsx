@@ -1,15 +1,16 @@
 // What would be decided about a call, and why. Nothing runs.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { RecentCalls } from "./recent_calls.tsx";
 import { idIn, TONES } from "./matches.ts";
 import { ApiFailure, get, loggedIn, post } from "../../api.ts";
 import { useData } from "../../data.ts";
-import { oneLine, plain } from "../../format.ts";
+import { plain } from "../../format.ts";
 import { useKeys } from "../../keys.ts";
 import { callCommand } from "../../part/command_line.ts";
 import { Key, Mark } from "../../part/marks.tsx";
 import { FailureNote, Note } from "../../part/notes.tsx";
 import { argumentsOf, type Schema, SchemaForm } from "../../part/schema_form.tsx";
+import { askerWords, principalWords } from "../../part/words.ts";
 import type { Reply } from "../../reply.ts";
 import { addressOf, route, setQuery } from "../../router.ts";
 import { Sentence } from "../../part/texts.tsx";
@@ -125,7 +126,7 @@ export function Explain({ onExplained, onCall }: { onExplained: (explained: Expl
               const { name, role } = JSON.parse(it) as { name: string; role: string };
               return (
                 <option key={it} value={it}>
-                  {oneLine(name)}, {role}
+                  {role === "user" ? askerWords({ principal: name, role, door: null }) : `${principalWords(name)}, ${role}`}
                 </option>
               );
             })}
@@ -136,7 +137,7 @@ export function Explain({ onExplained, onCall }: { onExplained: (explained: Expl
         </button>
         <div aria-live="polite">
           {failure !== undefined && <FailureNote what="This call was not explained." failure={failure} />}
-          {said !== undefined && <Decision explanation={said.explanation} />}
+          {said !== undefined && <Decision key={said.key} explanation={said.explanation} />}
         </div>
       </form>
     </>
@@ -156,13 +157,22 @@ const WORDS: Record<string, string> = { allow: "It would run.", ask: "It would a
 
 function Decision({ explanation }: { explanation: Explanation }) {
   const { decision, rule, because, source, reading, confirm, audited, trouble } = explanation;
+  // The form can be longer than the screen, so the answer is brought to whoever asked.
+  const answer = useRef<HTMLDivElement>(null);
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    heading.current?.focus({ preventScroll: true });
+    answer.current?.scrollIntoView({ block: "nearest" });
+  }, []);
   const tone = TONES[decision] === "bad" ? "bad" : TONES[decision] === "wait" ? "wait" : "info";
   const id = idIn(rule);
   const isUncertain = reading != null && (reading.includes("not certain") || reading.startsWith("probably"));
   return (
-    <div class="stack decision">
+    <div ref={answer} class="stack decision">
       <Note tone={tone} mark={decision === "allow" ? "passed" : decision === "deny" ? "failed" : "waits"}>
-        <b>{WORDS[decision] ?? plain(decision)}</b>
+        <h3 ref={heading} tabIndex={-1}>
+          {WORDS[decision] ?? plain(decision)}
+        </h3>
       </Note>
       <dl class="facts">
         <dt>Rule</dt>

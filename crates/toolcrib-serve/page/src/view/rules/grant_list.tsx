@@ -1,17 +1,21 @@
 // Grants: what "do not ask again" left, where each holds, until when, and how often it was used.
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { ApiFailure, remove } from "../../api.ts";
 import { useData } from "../../data.ts";
 import { absolute, count, oneLine, plain, shortId } from "../../format.ts";
+import { useMoves } from "../../part/moves.ts";
 import { Empty, FailureNote, Note, Shown } from "../../part/notes.tsx";
 import { SureButton } from "../../part/sure_button.tsx";
 import { Ago, Left } from "../../part/texts.tsx";
+import { principalWords } from "../../part/words.ts";
 import type { Reply } from "../../reply.ts";
 
 type Grant = Reply<"/api/grants">["grants"][number];
 
 export function GrantList() {
   const loaded = useData<Reply<"/api/grants">>("/api/grants", { live: true });
+  const body = useRef<HTMLTableSectionElement>(null);
+  useMoves(body, "td:last-child > button:first-of-type");
   const [said, setSaid] = useState<{ failure: ApiFailure } | { revoked: string }>();
   const revoke = async (grant: Grant) => {
     try {
@@ -33,7 +37,7 @@ export function GrantList() {
                   <FailureNote what="The grant was not revoked." failure={said.failure} />
                 ) : (
                   <Note tone="info" mark="passed">
-                    Revoked <code>{plain(said.revoked)}</code>. Calls like these are asked about again.
+                    Revoked <code>{plain(said.revoked)}</code>. It holds no more, for anybody. Calls like these are asked about again.
                   </Note>
                 )}
               </div>
@@ -42,7 +46,7 @@ export function GrantList() {
           {grants.length === 0 ? (
             <div class="pad">
               <Empty title="No grants">
-                An answer with “run and store the rule” in <a href="/approvals">Approvals</a> leaves one.
+                An answer with “Run and store the grant” in <a href="/approvals">Approvals</a> leaves one.
               </Empty>
             </div>
           ) : (
@@ -63,7 +67,7 @@ export function GrantList() {
                     </th>
                   </tr>
                 </thead>
-                <tbody>
+                <tbody ref={body}>
                   {grants.map((grant) => (
                     <Row key={grant.id} grant={grant} revoke={() => revoke(grant)} />
                   ))}
@@ -104,9 +108,9 @@ function Row({ grant, revoke }: { grant: Grant; revoke: () => Promise<void> }) {
       <td>{oneLine(grant.description)}</td>
       <td class="mono second whole">{plain(exactly(grant))}</td>
       <td class="second">{whereOf(grant.scope)}</td>
-      <td class="second">{grant.principal == null ? "the user" : oneLine(grant.principal.name)}</td>
+      <td class="second">{principalWords(grant.principal?.name)}</td>
       <td class="second" title={absolute(grant.created_at)}>
-        {oneLine(grant.by)}
+        {principalWords(grant.by)}
       </td>
       <td class={`r nowrap ${grant.use_count === 0 ? "zero" : ""}`} title={grant.last_used_at == null ? "never used" : `last ${absolute(grant.last_used_at)}`}>
         {count(grant.use_count)}
@@ -121,7 +125,7 @@ function Row({ grant, revoke }: { grant: Grant; revoke: () => Promise<void> }) {
         {!grant.enabled ? "off" : grant.expires_at == null ? <span class="brass">until revoked</span> : isOver ? "ended" : <>in <Left until={grant.expires_at} /></>}
       </td>
       <td class="r nowrap">
-        <SureButton actions={[{ button: "Revoke…", label: `Revoke ${name}…`, sure: `Revoke ${name}`, act: revoke }]} />
+        <SureButton actions={[{ button: "Revoke…", label: `Revoke ${name}…`, note: "It stops holding at once, for everybody.", sure: `Revoke ${name}`, act: revoke }]} />
       </td>
     </tr>
   );

@@ -4,8 +4,6 @@ import type { Reply } from "../../reply.ts";
 
 export type Rule = Reply<"/api/rules">["rules"][number];
 
-/** The strictest first. */
-export const EFFECTS = ["deny", "ask", "allow", "audit"];
 export const TONES: Record<string, "bad" | "wait" | "off" | "info"> = { deny: "bad", ask: "wait", allow: "off", audit: "info" };
 
 /** The conditions of a rule, each with its name. */

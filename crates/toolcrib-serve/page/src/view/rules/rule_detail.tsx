@@ -2,11 +2,12 @@
 import { useState } from "preact/hooks";
 import { conditionsOf, type Rule, TONES } from "./matches.ts";
 import { ApiFailure, loggedIn, remove } from "../../api.ts";
-import { count, oneLine, plain } from "../../format.ts";
+import { oneLine, plain } from "../../format.ts";
 import { Badge, Tag } from "../../part/marks.tsx";
 import { FailureNote } from "../../part/notes.tsx";
 import { SureButton } from "../../part/sure_button.tsx";
 import { Ago, CodeBox, Left } from "../../part/texts.tsx";
+import { counted } from "../../part/words.ts";
 import type { Reply } from "../../reply.ts";
 import { setQuery } from "../../router.ts";
 
@@ -78,7 +79,7 @@ function Decided({ uses, id }: { uses: Reply<"/api/rules/uses"> | undefined; id:
   if (use === undefined) return <>no call in the last {since}</>;
   return (
     <>
-      {count(use.count)} {use.count === 1 ? "call" : "calls"} in the last {since}, last <Ago time={use.last_at} /> <Tag kind="audit" id={use.last_call} isSettled />
+      {counted(use.count, "call")} in the last {since}, last <Ago time={use.last_at} /> <Tag kind="audit" id={use.last_call} isSettled />
     </>
   );
 }

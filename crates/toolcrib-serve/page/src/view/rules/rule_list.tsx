@@ -1,6 +1,6 @@
 // Every rule in force, the strictest first, because of two that match a call the stricter decides.
 import { useMemo, useRef } from "preact/hooks";
-import { aboutOf, EFFECTS, placeOf, type Rule, TONES } from "./matches.ts";
+import { aboutOf, placeOf, type Rule, TONES } from "./matches.ts";
 import { loggedIn } from "../../api.ts";
 import { absolute, count, oneLine, plain, span } from "../../format.ts";
 import { ListFilter } from "../../part/list_filter.tsx";
@@ -8,6 +8,7 @@ import { Badge } from "../../part/marks.tsx";
 import { useMoves } from "../../part/moves.ts";
 import { Empty } from "../../part/notes.tsx";
 import { Ago } from "../../part/texts.tsx";
+import { EFFECTS } from "../../part/words.ts";
 import type { Reply } from "../../reply.ts";
 import { addressOf, route, setQuery } from "../../router.ts";
 

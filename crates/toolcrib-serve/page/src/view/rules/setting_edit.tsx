@@ -7,6 +7,7 @@ import { oneLine, plain } from "../../format.ts";
 import { FileDifferenceTable } from "../../part/file_difference.tsx";
 import { Badge } from "../../part/marks.tsx";
 import { Empty, FailureNote, Note } from "../../part/notes.tsx";
+import { counted } from "../../part/words.ts";
 import type { Reply } from "../../reply.ts";
 import { route } from "../../router.ts";
 import { Sentence } from "../../part/texts.tsx";
@@ -170,7 +171,7 @@ function Unsaved({ data, reload }: { data: Report; reload: () => void }) {
         <>
           <div class="head">
             <h2>Not saved</h2>
-            <Badge tone="wait">{names.length === 1 ? "1 change" : `${names.length} changes`}</Badge>
+            <Badge tone="wait">{counted(names.length, "change")}</Badge>
           </div>
           <div class="section stack">
             <ul class="unsaved">

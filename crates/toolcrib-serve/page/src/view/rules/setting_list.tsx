@@ -7,6 +7,7 @@ import { Badge } from "../../part/marks.tsx";
 import { useMoves } from "../../part/moves.ts";
 import { Empty, Note } from "../../part/notes.tsx";
 import { Ago } from "../../part/texts.tsx";
+import { principalWords } from "../../part/words.ts";
 import { addressOf, route, setQuery } from "../../router.ts";
 
 const SHOWN: Record<string, { name: string; test: (setting: Setting) => boolean }> = {
@@ -80,7 +81,7 @@ function State({ data: { state } }: { data: Report }) {
       )}
       {state.changed_at != null && (
         <p class="pad third changed">
-          Last changed <Ago time={state.changed_at} /> by {state.changed_by == null ? "a change of the files" : plain(state.changed_by)}.
+          Last changed <Ago time={state.changed_at} /> by {state.changed_by == null ? "a change of the files" : principalWords(state.changed_by)}.
         </p>
       )}
     </>

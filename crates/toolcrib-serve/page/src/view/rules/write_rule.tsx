@@ -2,12 +2,12 @@
 // was tried can be added.
 import { useEffect, useState } from "preact/hooks";
 import type { Explained } from "./explain.tsx";
-import { EFFECTS } from "./matches.ts";
 import { ApiFailure, loggedIn, post } from "../../api.ts";
 import { absolute, count, oneLine, plain } from "../../format.ts";
 import { Tag } from "../../part/marks.tsx";
 import { FailureNote, Note } from "../../part/notes.tsx";
 import { Ago } from "../../part/texts.tsx";
+import { EFFECTS } from "../../part/words.ts";
 import type { Reply } from "../../reply.ts";
 import { setQuery } from "../../router.ts";
 

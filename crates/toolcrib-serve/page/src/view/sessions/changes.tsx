@@ -8,7 +8,7 @@ import { useKeys } from "../../keys.ts";
 import { Badge, Key, Mark, Tag } from "../../part/marks.tsx";
 import { FailureNote, Shown } from "../../part/notes.tsx";
 import { Confirm, mayUndo, PreviewWords, undo } from "../../part/undo.tsx";
-import { changeKind } from "../../part/words.ts";
+import { changeKind, counted } from "../../part/words.ts";
 import type { Reply } from "../../reply.ts";
 import { addressOf } from "../../router.ts";
 
@@ -63,7 +63,7 @@ function Table({ data, reload }: { data: ChangesReply; reload: () => void }) {
       <div class="section-head">
         <h2>Changes</h2>
         <span class="third">
-          {changes.length === 0 ? "" : `${count(files)} ${files === 1 ? "file" : "files"}, newest first`}
+          {changes.length === 0 ? "" : `${counted(files, "file")} in ${counted(changes.length, "call")}, newest first`}
           {truncated && ", older ones are not listed"}
         </span>
         {canAct && (
@@ -181,11 +181,11 @@ function DryAll({ changes, run, close }: { changes: Change[]; run: () => void; c
       {stay > 0 && (
         <p>
           <b>
-            {count(stay)} {stay === 1 ? "call stays" : "calls stay"} as {stay === 1 ? "it is" : "they are"}.
+            {counted(stay, "call stays as it is", "calls stay as they are")}.
           </b>
         </p>
       )}
-      <Confirm words={`Undo ${count(possible.length)} ${possible.length === 1 ? "call" : "calls"}`} run={run} close={close} />
+      <Confirm words={`Undo ${counted(possible.length, "call")}`} run={run} close={close} />
     </div>
   );
 }
@@ -196,7 +196,7 @@ function Results({ list, of, close }: { list: Result[]; of: number; close: () =>
   return (
     <div class="dry-all" role="status">
       <h3>
-        {list.length < of ? `${count(list.length)} of ${count(of)} calls …` : `${count(done.length)} ${done.length === 1 ? "call was" : "calls were"} undone${failed.length > 0 ? `, ${count(failed.length)} stayed as they are` : ""}.`}
+        {list.length < of ? `${count(list.length)} of ${counted(of, "call")} …` : `${counted(done.length, "call was", "calls were")} undone${failed.length > 0 ? `, ${counted(failed.length, "stayed as it is", "stayed as they are")}` : ""}.`}
       </h3>
       <ul>
         {done.map((it) => (

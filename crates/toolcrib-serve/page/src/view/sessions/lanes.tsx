@@ -1,9 +1,12 @@
 // A session over time: reads, edits, commands and what waited for a person, each on its lane. The reading under the
 // cursor stands in the head; arrow keys move it, Enter opens the call.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { clock, duration, oneLine } from "../../format.ts";
-import { aboutOf } from "../../part/call.ts";
+import { clock, oneLine } from "../../format.ts";
+import { aboutOf, resultOf } from "../../part/call.ts";
 import { Mark } from "../../part/marks.tsx";
+import { timeLabel } from "../../part/time_chart.tsx";
+import type { WaitingCalls } from "../../part/waiting.ts";
+import { principalWords } from "../../part/words.ts";
 import { addressOf, go } from "../../router.ts";
 import type { OneSession } from "../sessions.tsx";
 
@@ -20,7 +23,7 @@ const RIGHT = 10;
 const ROW = 28;
 const AXIS = 24;
 
-export function Lanes({ data, waiting }: { data: OneSession; waiting: ReadonlySet<string> }) {
+export function Lanes({ data, waiting }: { data: OneSession; waiting: WaitingCalls }) {
   const box = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(700);
   const [cursor, setCursor] = useState<string | null>(null);
@@ -30,7 +33,7 @@ export function Lanes({ data, waiting }: { data: OneSession; waiting: ReadonlySe
     return () => observer.disconnect();
   }, []);
   // A call that was parked has ended for its client, and goes on once somebody answers.
-  const calls = data.calls.map((call) => (waiting.has(call.call) ? { ...call, outcome: "open" } : call)).reverse();
+  const calls = data.calls.map((call) => (waiting.has(call) ? { ...call, outcome: "open" } : call)).reverse();
   const lanes = LANES.filter((lane) => lane.id !== "other" || calls.some((call) => call.lane === "other"));
   const now = Date.parse(data.at);
   const start = Date.parse(calls[0]!.at);
@@ -63,7 +66,7 @@ export function Lanes({ data, waiting }: { data: OneSession; waiting: ReadonlySe
       <figcaption>
         <h3>What it did</h3>
         <span class="lanes-legend not-phone">
-          <Mark name="failed" /> failed or refused <span class="wait-sample" /> waited for a person
+          <Mark name="failed" /> failed or did not run <span class="wait-sample" /> waited for a person
         </span>
         <span class="reading clip" aria-live="polite">
           {chosen === undefined ? `${clock(start)} to ${clock(end)}` : readingOf(chosen)}
@@ -94,7 +97,7 @@ export function Lanes({ data, waiting }: { data: OneSession; waiting: ReadonlySe
                   <rect x={from} y={waitsY + 6} width={Math.max(3, to - from)} height={ROW - 12} />
                   {to - from > 110 && (
                     <text x={from + 6} y={waitsY + 18}>
-                      {oneLine(wait.by ?? "nobody yet")}
+                      {wait.by === null ? "nobody yet" : principalWords(wait.by)}
                     </text>
                   )}
                 </g>
@@ -107,7 +110,7 @@ export function Lanes({ data, waiting }: { data: OneSession; waiting: ReadonlySe
               <path class="axis" d={`M${x(time)} ${height}v${isMajor ? 6 : 3}`} />
               {isMajor && (
                 <text class="tick" x={x(time)} y={height + 18} text-anchor="middle">
-                  {end - start < 5 * 60_000 ? clock(time) : clock(time).slice(0, 5)}
+                  {end - start < 5 * 60_000 ? clock(time) : timeLabel(time, end - start)}
                 </text>
               )}
             </g>
@@ -158,9 +161,8 @@ function Bar({ call, row, x, now }: { call: SessionCall; row: number; x: (time: 
 }
 
 function readingOf(call: SessionCall): string {
-  const took = call.elapsed_ms == null ? "" : `, ${duration(call.elapsed_ms)}`;
   const about = aboutOf(call.args);
-  return `${clock(call.at)} ${call.tool}: ${call.outcome.replaceAll("_", " ")}${took}  ${about.length > 60 ? `${about.slice(0, 60)}…` : about}`;
+  return `${clock(call.at)} ${oneLine(call.tool)}: ${resultOf(call, false).words}  ${about.length > 60 ? `${about.slice(0, 60)}…` : about}`;
 }
 
 const STEPS_S = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 21_600];

@@ -5,6 +5,7 @@ import { clock, count } from "../../format.ts";
 import { CallHead, CallRow } from "../../part/call_row.tsx";
 import { filterWord } from "../../part/filter_word.ts";
 import { FailureNote } from "../../part/notes.tsx";
+import type { WaitingCalls } from "../../part/waiting.ts";
 import { addressOf } from "../../router.ts";
 import type { OneSession } from "../sessions.tsx";
 
@@ -14,7 +15,7 @@ const FIRST_ROWS = 50;
 const MORE_ROWS = 200;
 const MOST_ROWS = 1000;
 
-export function SessionCalls({ data, waiting, path, search }: { data: OneSession; waiting: ReadonlySet<string>; path: string; search: string }) {
+export function SessionCalls({ data, waiting, path, search }: { data: OneSession; waiting: WaitingCalls; path: string; search: string }) {
   const [wanted, setWanted] = useState(FIRST_ROWS);
   const [older, setOlder] = useState<SessionCall[]>([]);
   const [hasEnded, setEnded] = useState(false);
@@ -50,7 +51,7 @@ export function SessionCalls({ data, waiting, path, search }: { data: OneSession
         <CallHead />
         <tbody>
           {shown.map((call) => (
-            <CallRow key={call.call} call={call} isWaiting={waiting.has(call.call)} to={addressOf("audit", call.call)} time={clock(call.at)} />
+            <CallRow key={call.call} call={call} isWaiting={waiting.has(call)} to={addressOf("audit", call.call)} time={clock(call.at)} />
           ))}
         </tbody>
       </table>

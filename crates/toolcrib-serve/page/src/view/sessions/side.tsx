@@ -4,6 +4,7 @@ import { Mark, type MarkName } from "../../part/marks.tsx";
 import { Empty } from "../../part/notes.tsx";
 import { Meter } from "../../part/small_charts.tsx";
 import { Ago } from "../../part/texts.tsx";
+import { principalWords } from "../../part/words.ts";
 import { addressOf } from "../../router.ts";
 import type { OneSession } from "../sessions.tsx";
 
@@ -120,7 +121,7 @@ function Budget({ data }: { data: OneSession }) {
           <Mark name="waits" /> A command could reach the network, so a person is asked about calls that would be allowed.
         </p>
       )}
-      {hasLimit && <p class="third">All calls of {oneLine(session.principal ?? "")} to this server count together, from the start of the server.</p>}
+      {hasLimit && <p class="third">All calls of {principalWords(session.principal)} to this server count together, from the start of the server.</p>}
     </section>
   );
 }

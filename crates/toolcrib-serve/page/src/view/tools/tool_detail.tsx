@@ -4,13 +4,14 @@ import { ToolHead } from "./tool_head.tsx";
 import { Callers, Errors, PolicyOf, Resources, Versions } from "./tool_sections.tsx";
 import { TryIt } from "./try_it.tsx";
 import { useData } from "../../data.ts";
-import { clock } from "../../format.ts";
+import { useKeys } from "../../keys.ts";
 import { FailureNote, Note, Shown } from "../../part/notes.tsx";
 import type { Schema } from "../../part/schema_form.tsx";
-import { TimeChart } from "../../part/time_chart.tsx";
+import { spanOf, TimeChart, timeLabel } from "../../part/time_chart.tsx";
 import { TitleBlock } from "../../part/title_block.tsx";
 import type { Reply } from "../../reply.ts";
-import { currentWindow, WINDOWS } from "../../window.ts";
+import { addressOf, go } from "../../router.ts";
+import { currentWindow, USUAL_WINDOW, WINDOWS } from "../../window.ts";
 
 type ToolSeries = Reply<"/api/stats/series">;
 /** `GET /api/tools?toolset=NAME`. The specification does not say what a declaration looks like. */
@@ -30,6 +31,7 @@ export function ToolDetail({ name }: { name: string }) {
   const listed = useData<ToolList>(`/api/tools?${new URLSearchParams({ toolset: name })}`);
   const row = overview.data?.tools.find((it) => it.tool === name);
   const [same, setSame] = useState<SameCall>();
+  useKeys({ Escape: () => go(addressOf("tools", "", window === USUAL_WINDOW ? {} : { window })) });
   const definition = listed.data?.defs[0]?.function;
   return (
     <section class="view">
@@ -92,7 +94,7 @@ function Latency({ data, title }: { data: ToolSeries; title: string }) {
       ]}
       calls={series.calls}
       errors={series.failed}
-      flags={versions.changes.filter((change) => change.before !== null).map((change) => ({ at: new Date(change.at).getTime(), label: `version ${change.version.slice(0, 7)}, ${clock(change.at).slice(0, 5)}` }))}
+      flags={versions.changes.filter((change) => change.before !== null).map((change) => ({ at: new Date(change.at).getTime(), label: `version ${change.version.slice(0, 7)}, ${timeLabel(Date.parse(change.at), spanOf(times, step))}` }))}
     />
   );
 }

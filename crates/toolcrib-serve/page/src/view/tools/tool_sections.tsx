@@ -6,7 +6,7 @@ import { FailureNote, Shown } from "../../part/notes.tsx";
 import { Meter } from "../../part/small_charts.tsx";
 import { Ago } from "../../part/texts.tsx";
 import type { ToolRow } from "../../part/tool_table.tsx";
-import { doorWords } from "../../part/words.ts";
+import { counted, doorWords, EFFECTS, principalWords } from "../../part/words.ts";
 import type { Reply } from "../../reply.ts";
 import { addressOf } from "../../router.ts";
 import { filterWord } from "../../part/filter_word.ts";
@@ -69,7 +69,7 @@ export function Errors({ data }: { data: ToolSeries }) {
           </table>
         </div>
       )}
-      {errors.length > MOST_ROWS && <p class="third">and {errors.length - MOST_ROWS} rarer ones</p>}
+      {errors.length > MOST_ROWS && <p class="third">and {counted(errors.length - MOST_ROWS, "rarer one")}</p>}
       {fresh > 0 && (
         <p class="third">
           {fresh === 1 ? "One is" : `${count(fresh)} are`} new since <code>{versions.current?.slice(0, 7)}</code>.
@@ -116,8 +116,10 @@ export function Resources({ name, wasCalled }: { name: string; wasCalled: boolea
 function Used({ all }: { all: ToolResources["resources"] }) {
   const { resources: used, limits, violations } = all;
   const hit = Object.entries(violations).filter(([, times]) => times > 0);
-  const memory = limits.memoryBytes;
-  const time = limits.timeoutMs;
+  const { memoryBytes: memory, cpuSeconds, timeoutMs: time, processes } = limits;
+  const processor = cpuSeconds === undefined ? undefined : cpuSeconds * 1000;
+  // These are limited, and the statistics have no measure of them.
+  const others = [time === undefined ? "" : `${duration(time)} of time`, processes === undefined ? "" : counted(processes, "process", "processes")].filter((it) => it !== "");
   return (
     <>
       <div class="section-head">
@@ -135,15 +137,16 @@ function Used({ all }: { all: ToolResources["resources"] }) {
           </tr>
         </thead>
         <tbody>
-          <UsedRow what="Processor" mean={duration(used.cpu.avgMs)} p95={duration(used.cpu.p95Ms)} limit={time === undefined ? undefined : duration(time)} part={used.cpu.p95Ms / (time ?? Infinity)} />
+          <UsedRow what="Processor" mean={duration(used.cpu.avgMs)} p95={duration(used.cpu.p95Ms)} limit={processor === undefined ? undefined : duration(processor)} part={used.cpu.p95Ms / (processor ?? Infinity)} />
           <UsedRow what="Memory" mean={bytes(used.memory.avgBytes)} p95={bytes(used.memory.p95Bytes)} limit={memory === undefined ? undefined : bytes(memory)} part={used.memory.p95Bytes / (memory ?? Infinity)} />
           <UsedRow what="Read" mean={bytes(used.disk.avgReadBytes)} p95={bytes(used.disk.p95ReadBytes)} />
           <UsedRow what="Written" mean={bytes(used.disk.avgWriteBytes)} p95={bytes(used.disk.p95WriteBytes)} />
         </tbody>
       </table>
+      {others.length > 0 && <p class="third">A call is also limited to {others.join(" and ")}.</p>}
       {used.network.connections + used.network.refused > 0 && (
         <p class="third">
-          {count(used.network.connections)} connections in all, {count(used.network.refused)} refused
+          {counted(used.network.connections, "connection")} in all, {count(used.network.refused)} refused
         </p>
       )}
     </>
@@ -174,7 +177,7 @@ export function Versions({ data, row }: { data: ToolSeries; row: ToolRow | undef
           {[...called].reverse().slice(0, MOST_ROWS).map((it) => (
             <tr key={it.version}>
               <td class="mono">{it.version === current ? <b>{it.version.slice(0, 7)}</b> : it.version.slice(0, 7)}</td>
-              <td title={`${count(it.calls)} calls, the last ${new Date(it.last_at).toLocaleString("en-GB")}`}>
+              <td title={`${counted(it.calls, "call")}, the last ${new Date(it.last_at).toLocaleString("en-GB")}`}>
                 {it.version === current ? "now, since " : "first called "}
                 <Ago time={it.first_at} />
               </td>
@@ -193,7 +196,7 @@ export function PolicyOf({ name, row }: { name: string; row: ToolRow | undefined
   const loaded = useData<Reply<"/api/rules">>("/api/rules");
   const [catalogue, bare] = [name.split("/")[0]!, name.split("/").slice(1).join("/")];
   const names = (tools: string[]) => tools.length === 0 || [name, catalogue, bare].some((it) => tools.includes(it));
-  const rules = (loaded.data?.rules ?? []).filter((rule) => names(rule.tools));
+  const rules = (loaded.data?.rules ?? []).filter((rule) => names(rule.tools)).sort((a, b) => EFFECTS.indexOf(a.effect) - EFFECTS.indexOf(b.effect));
   return (
     <section class="section">
       <h2>Policy that applies</h2>
@@ -208,6 +211,14 @@ export function PolicyOf({ name, row }: { name: string; row: ToolRow | undefined
             </dd>
           </div>
         ))}
+        {rules.length > MOST_ROWS && (
+          <div class="contents">
+            <dt>and</dt>
+            <dd>
+              <a href={addressOf("rules")}>{counted(rules.length - MOST_ROWS, "more rule")}</a>
+            </dd>
+          </div>
+        )}
         {loaded.data !== undefined && (
           <>
             <dt>{rules.length === 0 ? "no rule" : "otherwise"}</dt>
@@ -236,7 +247,7 @@ export function Callers({ data }: { data: ToolSeries }) {
             {data.callers.slice(0, MOST_ROWS).map((caller) => (
               <tr key={`${caller.principal} ${caller.door}`}>
                 <td>
-                  <a href={addressOf("audit", "", { filter: `${filterWord("tool", data.tool)} ${filterWord("actor", caller.principal)}` })}>{oneLine(caller.principal)}</a>
+                  <a href={addressOf("audit", "", { filter: `${filterWord("tool", data.tool)} ${filterWord("actor", caller.principal)}` })}>{principalWords(caller.principal)}</a>
                 </td>
                 <td>{doorWords(caller.door)}</td>
                 <td class="r" title={caller.percent === null ? undefined : `${figure(caller.percent)} % of all calls`}>
