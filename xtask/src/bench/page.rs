@@ -83,11 +83,12 @@ fn browser(program: &Path, scratch: &Path) -> Result<(), Box<dyn Error>> {
         println!("  the browser is left out: `make test` installs it");
         return Ok(());
     };
-    let work = scratch.join("work");
+    let (work, home) = (scratch.join("work"), scratch.join("home"));
     fs::create_dir(&work)?;
+    fs::create_dir(&home)?;
     let mut serve = Command::new(program);
     serve.args(["serve", "--address", "127.0.0.1:0"]).current_dir(&work);
-    serve.env("TOOLCRIB_STATE", scratch.join("state")).env("HOME", &work);
+    serve.env("TOOLCRIB_STATE", scratch.join("state")).env("HOME", &home);
     serve.env_remove("XDG_CONFIG_HOME").stderr(Stdio::null());
     let server = ServerProcess::start(&mut serve)?;
     let token = fs::read_to_string(scratch.join("state/first_tokens/admin"))?;
