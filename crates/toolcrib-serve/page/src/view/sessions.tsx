@@ -220,7 +220,7 @@ function Head({ data, waiting }: { data: OneSession; waiting: WaitingCalls }) {
             <time dateTime={session.first} title={absolute(session.first)}>
               {clock(session.first)}
             </time>
-            , for {span(lasts)}
+            {lasts >= 1000 && `, for ${span(lasts)}`}
           </dd>
         </div>
         <div>
