@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use call_end::CallEnd;
+use call_end::ExpectedEnd;
 use mcp_agent::McpAgent;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -57,35 +57,39 @@ export async function execute({ text }) {
 struct AgentCall {
     about: &'static str,
     words: &'static [&'static str],
-    end: CallEnd,
+    end: ExpectedEnd,
 }
 
 const CALLS: [AgentCall; 9] = [
     AgentCall {
         about: "reads a file",
         words: &["clemini/read_file", "file_path=src/main.rs"],
-        end: CallEnd::Done,
+        end: ExpectedEnd::Done,
     },
-    AgentCall { about: "searches", words: &["clemini/grep", "pattern=town"], end: CallEnd::Done },
+    AgentCall {
+        about: "searches",
+        words: &["clemini/grep", "pattern=town"],
+        end: ExpectedEnd::Done,
+    },
     AgentCall {
         about: "lists files",
         words: &["clemini/glob", "pattern=**/*.rs"],
-        end: CallEnd::Done,
+        end: ExpectedEnd::Done,
     },
     AgentCall {
         about: "runs a command",
         words: &["clemini/bash", "command=wc -l src/*.rs"],
-        end: CallEnd::Done,
+        end: ExpectedEnd::Done,
     },
     AgentCall {
         about: "reads a file that is not there",
         words: &["clemini/read_file", "file_path=src/wether.rs"],
-        end: CallEnd::Failed,
+        end: ExpectedEnd::Failed,
     },
     AgentCall {
         about: "is refused a file outside",
         words: &["clemini/read_file", "file_path=/etc/shadow"],
-        end: CallEnd::Failed,
+        end: ExpectedEnd::Failed,
     },
     AgentCall {
         about: "asks to change a file",
@@ -95,7 +99,7 @@ const CALLS: [AgentCall; 9] = [
             "old_string=    std::env::args().nth(1).unwrap()",
             "new_string=    std::env::args().nth(1).unwrap_or_else(|| \"Oslo\".to_owned())",
         ],
-        end: CallEnd::Waits,
+        end: ExpectedEnd::Waits,
     },
     AgentCall {
         about: "asks to create a file",
@@ -104,7 +108,7 @@ const CALLS: [AgentCall; 9] = [
             "path=docs/towns.md",
             "content=# Towns\n\n- Oslo\n- Bergen\n",
         ],
-        end: CallEnd::Waits,
+        end: ExpectedEnd::Waits,
     },
     AgentCall {
         about: "asks to run a command that changes something",
@@ -113,15 +117,15 @@ const CALLS: [AgentCall; 9] = [
             "command=mkdir -p target && cp docs/plan.md target/plan.md && rm docs/plan.md",
             "confirmed=true",
         ],
-        end: CallEnd::Waits,
+        end: ExpectedEnd::Waits,
     },
 ];
 
 /// What the agent over MCP does: what the reader is told, the tool, its arguments, and how the call ends.
-fn mcp_calls() -> [(&'static str, &'static str, Value, CallEnd); 3] {
+fn mcp_calls() -> [(&'static str, &'static str, Value, ExpectedEnd); 3] {
     [
-        ("reads the plan", "read_file", json!({"file_path": "docs/plan.md"}), CallEnd::Done),
-        ("searches", "grep", json!({"pattern": "unwrap"}), CallEnd::Done),
+        ("reads the plan", "read_file", json!({"file_path": "docs/plan.md"}), ExpectedEnd::Done),
+        ("searches", "grep", json!({"pattern": "unwrap"}), ExpectedEnd::Done),
         (
             "asks to tick off a line of the plan",
             "edit",
@@ -130,7 +134,7 @@ fn mcp_calls() -> [(&'static str, &'static str, Value, CallEnd); 3] {
                 "old_string": "- [ ] say it",
                 "new_string": "- [x] say it",
             }),
-            CallEnd::Waits,
+            ExpectedEnd::Waits,
         ),
     ]
 }
@@ -155,7 +159,7 @@ pub fn run() -> Result<(), Box<dyn Error>> {
         &code,
         "reasoning=words are counted by hand",
     ];
-    tell("proposes a tool", server.call(&proposal)?, CallEnd::Done)?;
+    tell("proposes a tool", server.call(&proposal)?, ExpectedEnd::Done)?;
     announce("another agent makes calls over MCP");
     let mut agent = McpAgent::start(toolcrib(scratch.path()))?;
     for (about, tool, args, end) in mcp_calls() {
@@ -178,7 +182,7 @@ pub fn run() -> Result<(), Box<dyn Error>> {
 }
 
 /// Prints how a call ended. An end that is not the expected one leaves a view of the page without its content.
-fn tell(about: &str, end: CallEnd, expected: CallEnd) -> Result<(), Box<dyn Error>> {
+fn tell(about: &str, end: ExpectedEnd, expected: ExpectedEnd) -> Result<(), Box<dyn Error>> {
     println!("    {about:<46} {}", end.in_words());
     if end == expected {
         return Ok(());
@@ -234,16 +238,16 @@ impl DemoServer {
     }
 
     /// Makes a call as the agent. Returns how it went, in a few words.
-    fn call(&self, words: &[&str]) -> Result<CallEnd, Box<dyn Error>> {
+    fn call(&self, words: &[&str]) -> Result<ExpectedEnd, Box<dyn Error>> {
         let mut command = toolcrib(&self.folder);
         command.arg("call").args(words).args(["--server", &self.address, "--token-file"]);
         command.arg(self.folder.join("state/first_tokens/agent"));
         let done =
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
         Ok(match done.code() {
-            Some(0) => CallEnd::Done,
-            Some(4) => CallEnd::Waits,
-            _ => CallEnd::Failed,
+            Some(0) => ExpectedEnd::Done,
+            Some(4) => ExpectedEnd::Waits,
+            _ => ExpectedEnd::Failed,
         })
     }
 

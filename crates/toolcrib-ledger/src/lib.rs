@@ -51,7 +51,7 @@ pub use figures::tool_stats::{ComparedStats, ResourceStats, ToolStats, WindowSta
 pub use id::{call_time, new_call_id};
 pub use idempotency::{IdempotencyKeys, KeptReply, KeyState};
 pub use process_name::this_process;
-pub use record::call_filter::{CallFilter, RecordedDecision};
+pub use record::call_filter::{CallFilter, CallerFilter, RecordedDecision};
 pub use record::call_search::{export_calls, export_lines, find_calls};
 pub use record::call_story::CallStory;
 pub use record::call_summary::{

@@ -179,16 +179,17 @@ pub(crate) fn is_plain_path(path: &str) -> bool {
         None => false,
         Some("") => true,
         Some(rest) => {
-            let has_names = path.starts_with(SESSIONS);
-            rest.split('/').all(|segment| is_plain_segment(segment, has_names))
+            let separators: &[char] = if path.starts_with(SESSIONS) { &[] } else { &['/', '\\'] };
+            rest.split('/').all(|segment| is_plain_segment(segment, separators))
         }
     }
 }
 
-fn is_plain_segment(segment: &str, is_name: bool) -> bool {
+/// Returns whether a segment is a name: no way to another folder, no control character, and none of `separators`.
+fn is_plain_segment(segment: &str, separators: &[char]) -> bool {
     let Some(bytes) = percent_decoded(segment) else { return false };
     let Ok(text) = String::from_utf8(bytes) else { return false };
-    let is_separator = |it: char| (it == '/' || it == '\\') && !is_name || it.is_control();
+    let is_separator = |it: char| separators.contains(&it) || it.is_control();
     !matches!(text.as_str(), "" | "." | "..") && !text.contains(is_separator)
 }
 

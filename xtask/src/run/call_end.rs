@@ -2,13 +2,13 @@
 
 /// The end of a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum CallEnd {
+pub(super) enum ExpectedEnd {
     Done,
     Failed,
     Waits,
 }
 
-impl CallEnd {
+impl ExpectedEnd {
     pub(super) fn in_words(self) -> &'static str {
         match self {
             Self::Done => "done",

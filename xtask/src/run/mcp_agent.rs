@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
-use super::call_end::CallEnd;
+use super::call_end::ExpectedEnd;
 
 /// An agent, and the `toolcrib mcp` that it started.
 pub(super) struct McpAgent {
@@ -35,13 +35,13 @@ impl McpAgent {
     }
 
     /// Makes a call. Returns how it went, in a few words.
-    pub(super) fn call(&mut self, tool: &str, args: &Value) -> Result<CallEnd, Box<dyn Error>> {
+    pub(super) fn call(&mut self, tool: &str, args: &Value) -> Result<ExpectedEnd, Box<dyn Error>> {
         let result = self.request("tools/call", &json!({"name": tool, "arguments": args}))?;
         let reason = result["_meta"]["dev.toolcrib/error"]["context"]["reason"].as_str();
         Ok(match (result["isError"] == true, reason) {
-            (false, _) => CallEnd::Done,
-            (true, Some("approval_required")) => CallEnd::Waits,
-            (true, _) => CallEnd::Failed,
+            (false, _) => ExpectedEnd::Done,
+            (true, Some("approval_required")) => ExpectedEnd::Waits,
+            (true, _) => ExpectedEnd::Failed,
         })
     }
 

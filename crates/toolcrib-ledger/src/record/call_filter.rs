@@ -28,15 +28,29 @@ pub struct CallFilter {
     /// The session, which is the conversation if the caller named one.
     pub session: Option<String>,
     /// Who asked.
-    pub principal: Option<String>,
-    /// The door.
-    pub door: Option<Door>,
+    pub caller: CallerFilter,
     /// What was decided.
     pub decision: Option<RecordedDecision>,
     /// Calls that changed files.
     pub changed_files: bool,
     /// Calls that began before this line of the record.
     pub before: Option<u64>,
+}
+
+/// Which callers are wanted. An empty filter takes all callers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CallerFilter {
+    /// The name of the principal.
+    pub principal: Option<String>,
+    /// The door.
+    pub door: Option<Door>,
+}
+
+impl CallerFilter {
+    fn takes(&self, history: &CallHistory) -> bool {
+        self.principal.as_ref().is_none_or(|principal| is_of_principal(history, principal))
+            && self.door.is_none_or(|door| door_of(history) == door)
+    }
 }
 
 /// What was decided about a call, as calls are searched for.
@@ -93,8 +107,7 @@ impl CallFilter {
             && self.call.as_ref().is_none_or(|call| history.id().starts_with(call))
             && self.before.is_none_or(|line| history.seq() < line)
             && self.session.as_ref().is_none_or(|session| is_of_session(history, session))
-            && self.principal.as_ref().is_none_or(|principal| is_of_principal(history, principal))
-            && self.door.is_none_or(|door| door_of(history) == door)
+            && self.caller.takes(history)
             && self.decision.is_none_or(|decision| decision.is_of(history))
             && (!self.changed_files || history.has_changes())
     }

@@ -4,7 +4,9 @@ use toolcrib_core::{
     CallId, Caller, Door, Durability, Effect, Event, Moment, Principal, Recorder, Role, SessionId,
     Usage,
 };
-use toolcrib_ledger::{CallFilter, CallHistory, CallOutcome, RecordedDecision, find_calls};
+use toolcrib_ledger::{
+    CallFilter, CallHistory, CallOutcome, CallerFilter, RecordedDecision, find_calls,
+};
 
 use super::{Place, USER, call};
 
@@ -95,10 +97,11 @@ fn calls_are_found_by_session_door_and_decision() {
         assert_eq!(ids, expected, "{wanted:?}");
     };
     let none = CallFilter::default;
+    let through = |door| CallerFilter { door: Some(door), ..CallerFilter::default() };
     check(CallFilter { session: Some("s".to_owned()), ..none() }, &["01B", "01A"]);
     check(CallFilter { session: Some("s ".to_owned()), ..none() }, &[]);
-    check(CallFilter { door: Some(Door::Mcp), ..none() }, &["01C", "01B"]);
-    check(CallFilter { door: Some(Door::Terminal), ..none() }, &["01A"]);
+    check(CallFilter { caller: through(Door::Mcp), ..none() }, &["01C", "01B"]);
+    check(CallFilter { caller: through(Door::Terminal), ..none() }, &["01A"]);
     for (decision, expected) in [
         (RecordedDecision::Allow, &["01C", "01A"][..]),
         (RecordedDecision::Ask, &["01C"][..]),

@@ -8,7 +8,7 @@ export type paths = {
             cookie?: never;
         };
         /**
-         * Lists the calls that wait for a person.
+         * Lists the calls that wait for a person. Long texts are cut; one approval has all of them.
          * @description For tokens with the role `approver` or `admin`.
          */
         get: operations["list_approvals"];

@@ -12,8 +12,8 @@ use tokio::sync::Semaphore;
 use toolcrib_core::Door;
 use toolcrib_core::schema::Within;
 use toolcrib_ledger::{
-    CallFilter, CallHistory, CallOutcome, CallStory, CallSummary, Problem, RecordedDecision,
-    VerifyReport, call_summary, find_calls, verify,
+    CallFilter, CallHistory, CallOutcome, CallStory, CallSummary, CallerFilter, Problem,
+    RecordedDecision, VerifyReport, call_summary, find_calls, verify,
 };
 
 use super::access::AccessRight;
@@ -166,8 +166,7 @@ impl AuditQuery {
             text: self.text,
             call,
             session: self.session,
-            principal: None,
-            door: self.door.map(DoorWord::door),
+            caller: CallerFilter { principal: None, door: self.door.map(DoorWord::door) },
             decision: self.decision.map(DecisionWord::decision),
             changed_files: self.changed,
             before: self.before.map(Within::get),

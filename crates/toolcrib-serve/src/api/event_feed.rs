@@ -150,9 +150,9 @@ impl EventFeed {
     /// turn at every step, because the lines of an hour are in memory meanwhile. What a slow reader waits with is small.
     pub(super) async fn replay(
         self: &Arc<Self>,
-        mut replay: Replay,
+        mut replay: EventReplay,
         wants: impl Fn(&RecordedEvent) -> bool + Send + 'static,
-    ) -> io::Result<(Replay, Vec<RecordedEvent>)> {
+    ) -> io::Result<(EventReplay, Vec<RecordedEvent>)> {
         let _turn = self.replays.acquire().await.map_err(io::Error::other)?;
         let feed = Arc::clone(self);
         let step = tokio::task::spawn_blocking(move || {
@@ -181,7 +181,7 @@ impl EventFeed {
 }
 
 /// How far somebody has read on in the record.
-pub(super) struct Replay {
+pub(super) struct EventReplay {
     /// The number of the last line that was read.
     pub(super) last_seq: u64,
     /// Whether that was the last line there is.
@@ -189,7 +189,7 @@ pub(super) struct Replay {
     callers: KnownCallers,
 }
 
-impl Replay {
+impl EventReplay {
     /// Begins after a line.
     pub(super) fn after(last_seq: u64) -> Self {
         Self { last_seq, is_whole: false, callers: KnownCallers::default() }

@@ -21,7 +21,7 @@ use super::access::{AccessRight, CallVisibility};
 use super::approvals::waiting_count;
 use super::blocking::blocking;
 use super::context::Api;
-use super::event_feed::Replay;
+use super::event_feed::EventReplay;
 use super::fields::QueryFields;
 use super::operation::Operation;
 use super::recorded_event::RecordedEvent;
@@ -212,7 +212,7 @@ async fn replay(
 ) -> Option<u64> {
     let recorder = Arc::clone(&api.runtime.current().recorder);
     blocking(move || recorder.flush()).await.ok()?;
-    let mut replay = Replay::after(after);
+    let mut replay = EventReplay::after(after);
     while !replay.is_whole {
         let wanted = Arc::clone(reader);
         // A record that cannot be read ends the stream: the reader comes again with the last line that it saw.

@@ -12,7 +12,7 @@ use toolcrib_core::schema::Within;
 use toolcrib_core::toolset::Offer;
 use toolcrib_core::{Effect, Principal, Role};
 use toolcrib_ledger::{
-    CallFilter, CallHistory, CallSummary, EventKind, call_summary, find_calls, report,
+    CallFilter, CallHistory, CallSummary, CallerFilter, EventKind, call_summary, find_calls, report,
 };
 
 use super::access::AccessRight;
@@ -143,7 +143,7 @@ async fn calls_of(
     let since = query.since.or_else(|| now.checked_sub(USUAL_SPAN).ok());
     let filter = CallFilter {
         session: Some(session),
-        principal: query.principal.clone(),
+        caller: CallerFilter { principal: query.principal.clone(), door: None },
         since,
         before: query.before.map(Within::get),
         ..CallFilter::default()

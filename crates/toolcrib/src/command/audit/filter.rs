@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use toolcrib_core::{Door, ToolName};
-use toolcrib_ledger::{CallFilter, CallOutcome, RecordedDecision};
+use toolcrib_ledger::{CallFilter, CallOutcome, CallerFilter, RecordedDecision};
 
 use crate::cli::CallFilterArgs;
 use crate::command::when::parse_time;
@@ -24,7 +24,10 @@ pub(super) fn call_filter(args: &CallFilterArgs) -> Result<CallFilter, CliError>
         outcome: CallOutcome::ALL.into_iter().find(|known| Some(known.as_str()) == outcome),
         text: args.text.clone(),
         session: args.session.clone(),
-        door: args.door.as_deref().and_then(Door::parse),
+        caller: CallerFilter {
+            door: args.door.as_deref().and_then(Door::parse),
+            ..CallerFilter::default()
+        },
         decision: RecordedDecision::ALL.into_iter().find(|it| Some(it.as_str()) == decision),
         changed_files: args.changed,
         ..CallFilter::default()

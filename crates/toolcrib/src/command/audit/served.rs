@@ -138,7 +138,7 @@ fn export(
 /// Returns the query that finds what a filter takes.
 fn query(filter: &CallFilter, limit: Option<usize>) -> String {
     let CallFilter { since, until, tool, actor, outcome, text, call, .. } = filter;
-    let CallFilter { session, door, decision, changed_files, before, .. } = filter;
+    let CallFilter { session, caller, decision, changed_files, before, .. } = filter;
     let all = [
         ("since", since.map(|at| at.to_string())),
         ("until", until.map(|at| at.to_string())),
@@ -148,7 +148,7 @@ fn query(filter: &CallFilter, limit: Option<usize>) -> String {
         ("text", text.clone()),
         ("call", call.clone()),
         ("session", session.clone()),
-        ("door", door.map(|door| door.as_str().to_owned())),
+        ("door", caller.door.map(|door| door.as_str().to_owned())),
         ("decision", decision.map(|decision| decision.as_str().to_owned())),
         ("changed", changed_files.then(|| "true".to_owned())),
         ("before", before.map(|line| line.to_string())),
