@@ -165,7 +165,8 @@ export function aboutOf(args: string | null | undefined): string {
 const PATHS = ["file_path", "path", "base_path"];
 
 /** What arguments say on one line: the command, or the path and then the others. */
-export function gistOf(args: Args): string {
+export function gistOf(args: unknown): string {
+  if (!isArgs(args)) return oneLine(JSON.stringify(args) ?? "");
   const command = commandOf(args);
   if (command !== null) return oneLine(command);
   const key = PATHS.find((it) => typeof args[it] === "string");
@@ -185,11 +186,15 @@ function commandOf(args: Args): string | null {
   return typeof command === "string" ? command : null;
 }
 
+function isArgs(all: unknown): all is Args {
+  return typeof all === "object" && all !== null && !Array.isArray(all);
+}
+
 /** The arguments of a recorded call. The record has only the beginning of long ones. */
 function wholeArgs(text: string | null | undefined): Args | undefined {
   try {
     const parsed = JSON.parse(text ?? "") as unknown;
-    return typeof parsed === "object" && parsed !== null && !Array.isArray(parsed) ? (parsed as Args) : undefined;
+    return isArgs(parsed) ? parsed : undefined;
   } catch {
     return undefined;
   }

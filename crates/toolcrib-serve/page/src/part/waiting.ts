@@ -63,7 +63,7 @@ export function useWaiting(): { items: WaitingItem[]; tools: ReadonlySet<string>
     const questions = (approvals.data?.approvals ?? []).map((it): WaitingItem => {
       const { principal, door, client } = it.caller;
       const who = askerWords({ principal: principal.name, role: principal.role, door, client });
-      return { kind: "approvals", id: it.id, tool: it.tool, what: `${who}: ${gistOf(it.args as Record<string, unknown>)}`, until: it.expires_at };
+      return { kind: "approvals", id: it.id, tool: it.tool, what: `${who}: ${gistOf(it.args)}`, until: it.expires_at };
     });
     const proposed = (proposals.data?.pending ?? []).map((it): WaitingItem => ({ kind: "proposals", id: it.toolName, tool: `plugins/${it.toolName}`, what: `${principalWords(it.by)}: proposes a tool`, until: it.expiresAt }));
     const items = [...questions, ...proposed].sort((a, b) => a.until.localeCompare(b.until));
