@@ -112,7 +112,9 @@ function Bar({ current, openHelp }: { current: View | undefined; openHelp: () =>
         </svg>
         Toolcrib
       </a>
-      <span class="where">{location.host}</span>
+      <span class="where" title={location.host}>
+        {location.host}
+      </span>
       <nav aria-label="Views" class={isMoreOpen ? "open" : ""}>
         {VIEWS.map((view, at) => (
           <a key={view.path} href={addressOf(view.path)} aria-current={view === current ? "page" : undefined} class={ON_PHONE.includes(view.path) ? "" : "rarely"}>

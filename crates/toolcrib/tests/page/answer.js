@@ -27,6 +27,7 @@ main(async () => {
   await page.getByRole("button", { name: "Run once" }).waitFor();
   await page.getByText("made.txt").first().waitFor();
   check((await page.getByText("from an agent").count()) > 0, "the question shows the content");
+  await page.getByRole("heading", { name: "asks to create made.txt (+1 −0)" }).waitFor();
   await shot(page, "approvals");
   await act(page, "y", "Run once");
   await page.getByText("It ran").waitFor();

@@ -51,7 +51,7 @@ main(async () => {
   await row(page, "seq 60").waitFor();
 
   // The story of a read: five stations, no person.
-  await open(page, "notes.txt\"}");
+  await open(page, "clemini/read_file");
   await step(page, "Decided: allow").getByText("tier 1 in mode standard").waitFor();
   await step(page, "Recorded").getByText("as lines").waitFor();
   check((await page.locator(".undo").count()) === 0, "a read has nothing to undo");

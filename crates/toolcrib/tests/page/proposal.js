@@ -66,16 +66,19 @@ main(async () => {
   await act(page, "y", "Approve");
   await page.getByText("It is loaded.").waitFor();
   check((await lines()) === 13, `the worse version is active: ${await lines()}`);
+  // What is active now is compared with what it replaced, not with itself.
+  await page.getByRole("heading", { name: "agent proposed a new version of count_lines" }).waitFor();
+  check((await region.getByText("the same as the active version").count()) === 0, "it is not compared with itself");
   await act(page, null, "Roll back to this version");
   await page.getByText(`Rolled back to ${first.hash.slice(0, 12)}.`).waitFor();
   check((await lines()) === 3, `the first version is back: ${await lines()}`);
 
   // Off and on.
-  await act(page, null, "Disable the tool");
-  await page.getByText("Disabled: no agent can call it.").waitFor();
+  await act(page, null, "Switch off the tool");
+  await page.getByText("Switched off: no agent can call it.").waitFor();
   check((await lines()) !== 3, "it cannot be called");
-  await act(page, null, "Enable the tool");
-  await page.getByText("Enabled: agents can call it again.").waitFor();
+  await act(page, null, "Switch on the tool");
+  await page.getByText("Switched on: agents can call it again.").waitFor();
   check((await lines()) === 3, "it can be called again");
 
   // A rejection needs a reason.

@@ -36,6 +36,10 @@ main(async () => {
   await until("the answer has the focus", () => answer.evaluate((it) => it === document.activeElement));
   check((await page.getByLabel("Tool", { exact: true }).inputValue()) === "write_file", "the form has the call");
 
+  const block = page.getByLabel("Where this comes from");
+  await block.getByText(/toolcrib policy explain forgekeeper\/write_file .*path=src\/new.txt/).waitFor();
+  await block.getByText(/POST \/api\/rules\/explain \{"tool":"write_file",/).waitFor();
+
   // A wrong rule is refused with its place, and nothing can be added that was not tried.
   const text = page.getByLabel(/The rule, as it will be in/);
   const add = page.getByRole("button", { name: /^Add to/ });

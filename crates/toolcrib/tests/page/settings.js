@@ -13,11 +13,7 @@ main(async () => {
   const page = await openPage();
   await logIn(page, ADMIN_TOKEN, "/rules/settings");
   await page.getByRole("link", { name: "policy.park_seconds" }).waitFor();
-  for (const scheme of ["light", "dark"]) {
-    await page.emulateMedia({ colorScheme: scheme });
-    const found = await violations(page);
-    check(found.length === 0, found.join("\n"));
-  }
+  await checkBothThemes(page, "settings");
   await page.emulateMedia({ colorScheme: "light" });
   await page.keyboard.press("/");
   await page.keyboard.type("park_sec");

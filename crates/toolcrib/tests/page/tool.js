@@ -13,11 +13,12 @@ main(async () => {
   await page.getByText("Nobody called it yet").waitFor();
   await page.getByText("no calls in this window").waitFor();
 
-  // A call by the form. The title block has the same call as a command.
-  await page.getByLabel(/pattern/).first().fill("two");
+  // A call by the form. The title block has the same call as a command and as a request.
   const block = page.getByLabel("Where this comes from");
+  await block.getByText("toolcrib stats resources clemini/grep").waitFor();
+  await page.getByLabel(/pattern/).first().fill("two");
   await block.getByText("toolcrib call clemini/grep pattern=two").waitFor();
-  await block.getByText("POST /api/tools/execute/clemini/grep").waitFor();
+  await block.getByText('POST /api/tools/execute/clemini/grep {"args":{"pattern":"two"}}').waitFor();
   await page.keyboard.press("Control+Enter");
   await page.getByText("notes.txt").first().waitFor();
   await until("its figures come by themselves", async () => (await page.getByText(/1 call, 0 errors/).count()) > 0);

@@ -154,19 +154,49 @@ export function stationsOf(call: Call, isWaiting: boolean): Station[] {
   return ["done", "done", "stopped", "never", end];
 }
 
-/** What a call is about, on one line: its command, or its arguments as they are. */
+type Args = Record<string, unknown>;
+
+/** What a call is about, on one line: its command, or its arguments. */
 export function aboutOf(args: string | null | undefined): string {
-  return oneLine(commandIn(args) ?? args ?? "");
+  const whole = wholeArgs(args);
+  return whole === undefined ? oneLine(args ?? "") : gistOf(whole);
+}
+
+const PATHS = ["file_path", "path", "base_path"];
+
+/** What arguments say on one line: the command, or the path and then the others. */
+export function gistOf(args: unknown): string {
+  if (!isArgs(args)) return oneLine(JSON.stringify(args) ?? "");
+  const command = commandOf(args);
+  if (command !== null) return oneLine(command);
+  const key = PATHS.find((it) => typeof args[it] === "string");
+  if (key === undefined) return oneLine(JSON.stringify(args));
+  const { [key]: path, ...others } = args;
+  return oneLine(Object.keys(others).length === 0 ? String(path) : `${path} ${JSON.stringify(others)}`);
 }
 
 /** The command among the arguments, if they are whole. */
 export function commandIn(args: string | null | undefined): string | null {
+  const whole = wholeArgs(args);
+  return whole === undefined ? null : commandOf(whole);
+}
+
+function commandOf(args: Args): string | null {
+  const command = args.command ?? args.cmd ?? args.script;
+  return typeof command === "string" ? command : null;
+}
+
+function isArgs(all: unknown): all is Args {
+  return typeof all === "object" && all !== null && !Array.isArray(all);
+}
+
+/** The arguments of a recorded call. The record has only the beginning of long ones. */
+function wholeArgs(text: string | null | undefined): Args | undefined {
   try {
-    const parsed = JSON.parse(args ?? "") as Record<string, unknown>;
-    const command = parsed.command ?? parsed.cmd ?? parsed.script;
-    return typeof command === "string" ? command : null;
+    const parsed = JSON.parse(text ?? "") as unknown;
+    return isArgs(parsed) ? parsed : undefined;
   } catch {
-    return null;
+    return undefined;
   }
 }
 

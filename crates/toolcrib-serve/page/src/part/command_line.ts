@@ -1,8 +1,22 @@
 // What a person would type to do the same in a shell.
 
+/** Makes a token for an agent. */
+export const NEW_TOKEN = "toolcrib tokens add code-agent --role agent";
+
 /** A text as one word of a shell. */
 export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+/** The command line that finds calls. Its filters have the names that they have in the API. */
+export function searchCommand(search: Record<string, string | undefined>, limit?: number): string {
+  const words = Object.entries(search).map(([key, value]) => (key === "changed" ? "--changed" : `--${key} ${shellWord(value ?? "")}`));
+  return ["toolcrib audit search", ...words, ...(limit === undefined ? [] : [`--limit ${limit}`])].join(" ");
+}
+
+/** A request with its body, which says as much as a command line: `POST /api/rules/explain {"tool":…}`. */
+export function postRequest(path: string, body: Record<string, unknown>): string {
+  return `POST ${path} ${JSON.stringify(body)}`;
 }
 
 /** The command line that does something with a call: "toolcrib call clemini/grep pattern=two". */

@@ -4,6 +4,7 @@ import { type ApiFailure, loggedIn } from "../api.ts";
 import { type Loaded, useData } from "../data.ts";
 import { lastSeq } from "../live.ts";
 import type { Reply } from "../reply.ts";
+import { gistOf } from "./call.ts";
 import { askerWords, principalWords } from "./words.ts";
 
 /** Loads the open questions. An agent may not read them. */
@@ -62,17 +63,10 @@ export function useWaiting(): { items: WaitingItem[]; tools: ReadonlySet<string>
     const questions = (approvals.data?.approvals ?? []).map((it): WaitingItem => {
       const { principal, door, client } = it.caller;
       const who = askerWords({ principal: principal.name, role: principal.role, door, client });
-      return { kind: "approvals", id: it.id, tool: it.tool, what: `${who}: ${summary(it.args)}`, until: it.expires_at };
+      return { kind: "approvals", id: it.id, tool: it.tool, what: `${who}: ${gistOf(it.args)}`, until: it.expires_at };
     });
     const proposed = (proposals.data?.pending ?? []).map((it): WaitingItem => ({ kind: "proposals", id: it.toolName, tool: `plugins/${it.toolName}`, what: `${principalWords(it.by)}: proposes a tool`, until: it.expiresAt }));
     const items = [...questions, ...proposed].sort((a, b) => a.until.localeCompare(b.until));
     return { items, tools: new Set(questions.map((it) => it.tool)), failure };
   }, [approvals.data, proposals.data, failure]);
-}
-
-/** The first text among the arguments says most: a command, a path. */
-function summary(args: unknown): string {
-  if (typeof args !== "object" || args === null) return "";
-  const first = Object.values(args).find((it) => typeof it === "string");
-  return typeof first === "string" ? first : JSON.stringify(args);
 }

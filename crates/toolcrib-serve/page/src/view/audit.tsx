@@ -2,7 +2,7 @@
 // above.
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { useSignalEffect } from "@preact/signals";
-import { Calls, type Tail } from "./audit/calls.ts";
+import { Calls, PAGE, type Tail } from "./audit/calls.ts";
 import { commandOf, parseFilter, queryOf, SHOWN, type Parsed } from "./audit/filters.ts";
 import { RecordTools } from "./audit/record_tools.tsx";
 import { Story } from "./audit/story.tsx";
@@ -51,8 +51,8 @@ export function Audit() {
         </aside>
       </div>
       <TitleBlock
-        command={selected === "" ? commandOf(parsed.search) : `toolcrib audit show ${selected}`}
-        request={selected === "" ? `GET /api/audit${inApi === "" ? "" : `?${inApi}`}` : `GET /api/audit/${encodeURIComponent(selected)}`}
+        command={selected === "" ? commandOf(parsed.search, PAGE) : `toolcrib audit show ${selected}`}
+        request={selected === "" ? `GET /api/audit?${queryOf(parsed.search, { limit: String(PAGE) })}` : `GET /api/audit/${encodeURIComponent(selected)}`}
       />
     </section>
   );

@@ -46,8 +46,8 @@ export function Proposals() {
 
 function SameElsewhere({ current }: { current: string | undefined }) {
   if (current === undefined) return <TitleBlock command="toolcrib proposals list" request="GET /api/tools/pending" />;
-  if (current.startsWith(SERVER)) return <TitleBlock command={`toolcrib plugins accept ${current.slice(SERVER.length)}`} request="GET /api/servers" />;
-  if (current.startsWith(TOOL)) return <TitleBlock command={`toolcrib plugins show ${current.slice(TOOL.length)}`} request="GET /api/plugins" />;
+  if (current.startsWith(SERVER)) return <TitleBlock command="toolcrib plugins servers" request="GET /api/servers" />;
+  if (current.startsWith(TOOL)) return <TitleBlock command={`toolcrib plugins show ${current.slice(TOOL.length)}`} request={`GET /api/plugins/${encodeURIComponent(current.slice(TOOL.length))}`} />;
   return <TitleBlock command={`toolcrib proposals show ${current}`} request={`GET /api/tools/pending/${current}`} />;
 }
 

@@ -20,7 +20,7 @@ import { addressOf, route, setQuery } from "../router.ts";
 const LISTS = {
   "": { name: "Rules", command: "toolcrib rules list", request: "GET /api/rules" },
   grants: { name: "Grants", command: "toolcrib grants list", request: "GET /api/grants" },
-  settings: { name: "Settings", command: "toolcrib config show", request: "GET /api/settings" },
+  settings: { name: "Settings", command: "toolcrib config show --origin", request: "GET /api/settings" },
 };
 type ListName = keyof typeof LISTS;
 

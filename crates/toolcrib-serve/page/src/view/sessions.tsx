@@ -8,7 +8,7 @@ import { type Loaded, useData } from "../data.ts";
 import { absolute, clock, count, oneLine, plain, span } from "../format.ts";
 import { useKeys } from "../keys.ts";
 import { becameOf } from "../part/call.ts";
-import { shellWord } from "../part/command_line.ts";
+import { searchCommand } from "../part/command_line.ts";
 import { Badge, Tag } from "../part/marks.tsx";
 import { useMoves } from "../part/moves.ts";
 import { Empty, Shown } from "../part/notes.tsx";
@@ -90,7 +90,7 @@ export function Sessions() {
           <One key={`${name} ${whose}`} path={path} search={search} waiting={waiting} />
         )}
       </div>
-      <TitleBlock command={name === "" ? "toolcrib audit search --since 24h" : `toolcrib audit search --session ${shellWord(name)}`} request={name === "" ? "GET /api/sessions" : `GET ${path}${search === "" ? "" : `?${search}`}`} />
+      <TitleBlock command={name === "" ? "toolcrib audit search --since 24h" : searchCommand({ session: name, ...(whose === null ? {} : { actor: whose }), ...(since === null ? {} : { since }) })} request={name === "" ? "GET /api/sessions" : `GET ${path}${search === "" ? "" : `?${search}`}`} />
     </section>
   );
 }
@@ -220,7 +220,7 @@ function Head({ data, waiting }: { data: OneSession; waiting: WaitingCalls }) {
             <time dateTime={session.first} title={absolute(session.first)}>
               {clock(session.first)}
             </time>
-            , for {span(lasts)}
+            {lasts >= 1000 && `, for ${span(lasts)}`}
           </dd>
         </div>
         <div>

@@ -28,7 +28,7 @@ function ToolList() {
           </div>
         )}
       </Shown>
-      <TitleBlock command="toolcrib tools" request={`GET ${path}`} />
+      <TitleBlock command="toolcrib stats" request={`GET ${path}`} />
     </section>
   );
 }

@@ -2,7 +2,7 @@
 // taken back, and what the agent did just before.
 import type { ComponentChildren, RefObject } from "preact";
 import { useData } from "../../data.ts";
-import { oneLine, plain, shortId, span } from "../../format.ts";
+import { oneLine, plain, shortId } from "../../format.ts";
 import { FileDifferenceTable } from "../../part/file_difference.tsx";
 import { Key, Mark, PathCells } from "../../part/marks.tsx";
 import { Note } from "../../part/notes.tsx";
@@ -10,9 +10,9 @@ import { Ago, Foreign, Sentence } from "../../part/texts.tsx";
 import { counted, tierWords } from "../../part/words.ts";
 import type { Reply } from "../../reply.ts";
 import { addressOf } from "../../router.ts";
-import { resultOf, stationsOf } from "../../part/call.ts";
+import { aboutOf, resultOf, stationsOf } from "../../part/call.ts";
 import { useWaitingCalls } from "../../part/waiting.ts";
-import { type Approval, type OneApproval, askedArguments, askedCommand, asker, changeWords, doorOf, listed, recordedGist, undoWords } from "./question_words.ts";
+import { type Approval, type OneApproval, askedArguments, askedCommand, asker, beforeWords, changeWords, doorOf, listed, undoWords, whatOf } from "./question_words.ts";
 
 export function QuestionHead({ one }: { one: OneApproval }) {
   const { approval } = one;
@@ -24,7 +24,7 @@ export function QuestionHead({ one }: { one: OneApproval }) {
           {plain(shortId(approval.id))}
         </span>
         <h2 class="title">
-          {asker(approval)} {isWaiting ? "asks" : "asked"} to {plain(approval.what)}
+          {asker(approval)} {isWaiting ? "asks" : "asked"} to {whatOf(approval)}
         </h2>
       </div>
       <dl class="meta">
@@ -300,7 +300,7 @@ function JustBefore({ approval }: { approval: Approval }) {
           <tbody>
             {calls.map((it) => (
               <tr key={it.call}>
-                <td class="nowrap second">{span(new Date(approval.created_at).getTime() - new Date(it.at).getTime())} before</td>
+                <td class="nowrap second">{beforeWords(Date.parse(approval.created_at) - Date.parse(it.at))}</td>
                 <td>
                   <PathCells stations={stationsOf(it, waiting.has(it))} />
                 </td>
@@ -310,7 +310,7 @@ function JustBefore({ approval }: { approval: Approval }) {
                   </a>
                 </td>
                 <td class="clip mono second args" title={plain(it.args ?? "")}>
-                  {recordedGist(it.args)}
+                  {aboutOf(it.args)}
                 </td>
                 <td class="r clip result">
                   <span class={resultOf(it, waiting.has(it)).tone || "second"}>{resultOf(it, waiting.has(it)).words}</span>

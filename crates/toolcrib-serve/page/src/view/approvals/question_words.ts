@@ -1,5 +1,5 @@
 // What is said about a question: its fields in words. Everything that came from an agent goes through `plain`.
-import { oneLine, plain } from "../../format.ts";
+import { oneLine, plain, span } from "../../format.ts";
 import { askerWords, doorWords } from "../../part/words.ts";
 import type { Reply } from "../../reply.ts";
 
@@ -35,18 +35,17 @@ export function askedArguments(approval: Approval): Record<string, unknown> {
 /** One line about a call, for lists. */
 export function gist(approval: Approval): string {
   const command = askedCommand(approval);
-  return oneLine(command ?? approval.what);
+  return oneLine(command ?? whatOf(approval));
 }
 
-/** What the arguments of a recorded call say first. The record has the beginning of long ones only. */
-export function recordedGist(args: string | null): string {
-  try {
-    const all = JSON.parse(args ?? "{}") as Record<string, unknown>;
-    const said = all.command ?? all.file_path ?? all.path ?? Object.values(all)[0];
-    return typeof said === "string" ? oneLine(said) : oneLine(args ?? "");
-  } catch {
-    return oneLine(args ?? "");
-  }
+/** What a call wants to do. The server counts lines that go away with a hyphen. */
+export function whatOf(approval: Approval): string {
+  return plain(approval.what).replace(/(\(\+\d+ )-(\d+\))$/, "$1−$2");
+}
+
+/** How long before another one a call was made. */
+export function beforeWords(ms: number): string {
+  return ms < 1000 ? "at the same time" : `${span(ms)} before`;
 }
 
 const VERBS = { create: "creates", change: "changes", delete: "deletes" };

@@ -53,6 +53,7 @@ function Whole({ reply, reload, close }: { reply: StoryReply; reload: () => void
         )}
       </header>
       <div class="story-what">{command === null ? <Foreign text={story.args ?? "no arguments on the record"} /> : <Foreign text={command} />}</div>
+      <h3 class="stages">Stages</h3>
       <ol class="timeline">
         <Found story={story} />
         <Checked story={story} timeline={timeline} />

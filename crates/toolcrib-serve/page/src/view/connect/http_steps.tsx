@@ -3,13 +3,14 @@ import { NewTokenForm } from "./tokens.tsx";
 import { FirstCall } from "./first_call.tsx";
 import { useState } from "preact/hooks";
 import { loggedIn } from "../../api.ts";
+import { NEW_TOKEN } from "../../part/command_line.ts";
 import { CodeBox } from "../../part/texts.tsx";
 
 function TokenStep({ onToken }: { onToken: (token: string) => void }) {
   return (
     <li>
       <h3>Make a token for it</h3>
-      <CodeBox text="toolcrib tokens add code-agent --role agent" />
+      <CodeBox text={NEW_TOKEN} />
       <p class="third">Shown once. An agent's token cannot approve.</p>
       {loggedIn.value?.role === "admin" && <NewTokenForm isForAgent onMade={(made) => onToken(made.token)} />}
     </li>

@@ -80,7 +80,7 @@ export function ProposalQueue({ pending, servers, settled, plugins, current }: P
             <span class="row">
               <code class="clip">{plain(it.name)}</code>
               <span class="end third">
-                {it.problem != null ? <Mark name="failed" /> : !it.enabled && <Mark name="off" />} {it.problem != null ? "does not run" : it.enabled ? (it.version === null ? "" : shortHash(it.version)) : "disabled"}
+                {it.problem != null ? <Mark name="failed" /> : !it.enabled && <Mark name="off" />} {it.problem != null ? "does not run" : it.enabled ? (it.version === null ? "" : shortHash(it.version)) : "switched off"}
               </span>
             </span>
           </a>

@@ -9,6 +9,16 @@ export type Kept = Reply<"/api/proposals">["proposals"][number];
 export type Plugin = Reply<"/api/plugins">["plugins"][number];
 export type Server = Reply<"/api/servers">["servers"][number];
 
+/** The version that a proposal is compared with. One that is active itself is compared with nothing. */
+export function comparedWith({ active, proposal }: Review): string | null {
+  return active == null || active === proposal.hash ? null : active;
+}
+
+/** Whether there was no version of the tool before: now, or when it was answered. */
+export function isNewTool({ active, proposal }: Review): boolean {
+  return (proposal.status === "pending" ? active : proposal.replaces) == null;
+}
+
 interface Entry {
   list: string;
   entry: string;

@@ -5,7 +5,7 @@ import { Badge, Key, Mark } from "../../part/marks.tsx";
 import { Ago, CodeBox, Foreign } from "../../part/texts.tsx";
 import { UnifiedDifference } from "../../part/unified_difference.tsx";
 import { tierWords } from "../../part/words.ts";
-import { exampleRows, permissionRows, type Review } from "./proposal_words.ts";
+import { comparedWith, exampleRows, isNewTool, permissionRows, type Review } from "./proposal_words.ts";
 
 interface Props {
   review: Review;
@@ -26,7 +26,7 @@ export function ReviewHead({ review }: { review: Review }) {
           {plain(proposal.id.slice(0, 15))}
         </span>
         <h2 class="title">
-          {plain(proposal.by)} {isWaiting ? "proposes" : "proposed"} {review.active == null ? "a new tool," : "a new version of"} <code>{plain(proposal.toolName)}</code>
+          {plain(proposal.by)} {isWaiting ? "proposes" : "proposed"} {isNewTool(review) ? "a new tool," : "a new version of"} <code>{plain(proposal.toolName)}</code>
         </h2>
       </div>
       <p class="quoted second">{proposal.reasoning === "" ? "No reason was given." : `“${plain(proposal.reasoning)}”`}</p>
@@ -57,8 +57,9 @@ export function ReviewHead({ review }: { review: Review }) {
 }
 
 export function ReviewBody({ review, isBeside, turnBeside, isWhole, showAll, end }: Props) {
-  const { active, difference, code, parameters, proposal } = review;
-  const isNew = active == null || difference == null;
+  const { difference, code, parameters, proposal } = review;
+  const active = comparedWith(review);
+  const isNew = active === null || difference == null;
   const isSame = !isNew && difference === "";
   return (
     <>
@@ -96,7 +97,7 @@ export function ReviewBody({ review, isBeside, turnBeside, isWhole, showAll, end
 
 function Permissions({ review }: { review: Review }) {
   const rows = permissionRows(review.permissions, review.permissionChanges);
-  const { active } = review;
+  const active = comparedWith(review);
   return (
     <section class="section">
       <h2>Permissions</h2>
@@ -145,6 +146,7 @@ function Permissions({ review }: { review: Review }) {
 
 function Examples({ review }: { review: Review }) {
   const rows = exampleRows(review);
+  const active = comparedWith(review);
   const ms = (value: number | null | undefined) => (value == null ? "–" : figure(value));
   return (
     <section class="section">
@@ -160,7 +162,7 @@ function Examples({ review }: { review: Review }) {
               <th>Example</th>
               <th>Result</th>
               <th class="r">ms</th>
-              {review.active != null && <th class="r">before</th>}
+              {active !== null && <th class="r">before</th>}
             </tr>
           </thead>
           <tbody>
@@ -171,7 +173,7 @@ function Examples({ review }: { review: Review }) {
                   <Mark name={row.isOk ? "passed" : "failed"} /> {row.isOk ? "passed" : (row.message ?? "failed")}
                 </td>
                 <td class="r">{ms(row.ms)}</td>
-                {review.active != null && <td class="r second">{row.beforeMs === undefined ? "new" : ms(row.beforeMs)}</td>}
+                {active !== null && <td class="r second">{row.beforeMs === undefined ? "new" : ms(row.beforeMs)}</td>}
               </tr>
             ))}
           </tbody>

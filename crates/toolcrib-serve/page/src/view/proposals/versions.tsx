@@ -59,11 +59,11 @@ export function Versions({ plugin, onChanged }: { plugin: Plugin; onChanged: () 
         })}
       </ul>
       {isAdmin ? (
-        <button type="button" disabled={isBusy} onClick={plugin.enabled ? send("disable", {}, "The tool was not disabled.", "Disabled: no agent can call it.") : send("enable", {}, "The tool was not enabled.", "Enabled: agents can call it again.")}>
-          {plugin.enabled ? "Disable the tool" : "Enable the tool"}
+        <button type="button" disabled={isBusy} onClick={plugin.enabled ? send("disable", {}, "The tool was not switched off.", "Switched off: no agent can call it.") : send("enable", {}, "The tool was not switched on.", "Switched on: agents can call it again.")}>
+          {plugin.enabled ? "Switch off the tool" : "Switch on the tool"}
         </button>
       ) : (
-        <p class="third">An admin can roll back and disable.</p>
+        <p class="third">An admin can roll back, and switch the tool off.</p>
       )}
       <p role="status">{done !== "" && <b>{done}</b>}</p>
       {failure && <FailureNote what={failure.what} failure={failure.failure} />}

@@ -6,7 +6,7 @@ import { ApiFailure, get, loggedIn, post } from "../../api.ts";
 import { useData } from "../../data.ts";
 import { plain } from "../../format.ts";
 import { useKeys } from "../../keys.ts";
-import { callCommand } from "../../part/command_line.ts";
+import { callCommand, postRequest } from "../../part/command_line.ts";
 import { Key, Mark } from "../../part/marks.tsx";
 import { FailureNote, Note } from "../../part/notes.tsx";
 import { argumentsOf, type Schema, SchemaForm } from "../../part/schema_form.tsx";
@@ -52,13 +52,19 @@ export function Explain({ onExplained, onCall }: { onExplained: (explained: Expl
 
   const result = schema === undefined ? { args: {} } : argumentsOf(schema, values);
   const args = "args" in result ? result.args : undefined;
-  useEffect(() => onCall(tool === "" ? undefined : { command: callCommand("policy explain", tool, args ?? {}), request: "POST /api/rules/explain" }), [tool, JSON.stringify(args)]);
+  const body = (name: string, given: Record<string, unknown>) => ({ tool: name, args: given, ...(who === "" ? {} : { principal: JSON.parse(who) as Record<string, unknown> }) });
+  const plugins = useData<Reply<"/api/plugins">>("/api/plugins");
+  useEffect(() => {
+    const isPlugin = plugins.data?.plugins.some((it) => it.name === tool) === true;
+    const fullName = tool.includes("/") ? tool : `${isPlugin ? "plugins" : "forgekeeper"}/${tool}`;
+    const same = { command: callCommand("policy explain", fullName, args ?? {}), request: postRequest("/api/rules/explain", body(tool, args ?? {})) };
+    onCall(tool === "" || args === undefined ? undefined : same);
+  }, [tool, who, JSON.stringify(args), plugins.data]);
 
   const explain = async (name: string, given: Record<string, unknown>) => {
     setFailure(undefined);
     try {
-      const body = { tool: name, args: given, ...(who === "" ? {} : { principal: JSON.parse(who) as Record<string, unknown> }) };
-      const explanation = await post<Explanation>("/api/rules/explain", body);
+      const explanation = await post<Explanation>("/api/rules/explain", body(name, given));
       const explained = { key: Date.now(), explanation };
       setSaid(explained);
       onExplained(explained);

@@ -4,7 +4,7 @@ import type { SameCall } from "./tool_detail.tsx";
 import { ApiFailure, loggedIn, send } from "../../api.ts";
 import { duration, plain } from "../../format.ts";
 import { useKeys } from "../../keys.ts";
-import { callCommand } from "../../part/command_line.ts";
+import { callCommand, postRequest } from "../../part/command_line.ts";
 import { Key, Tag } from "../../part/marks.tsx";
 import { FailureNote, Note } from "../../part/notes.tsx";
 import { argumentsOf, type Schema, SchemaForm } from "../../part/schema_form.tsx";
@@ -19,7 +19,22 @@ function executePath(name: string): string {
   return `/api/tools/execute/${parts.map(encodeURIComponent).join("/")}`;
 }
 
-export function TryIt({ name, schema, onChange }: { name: string; schema: Schema; onChange: (same: SameCall) => void }) {
+function objectIn(json: string): Record<string, unknown> | undefined {
+  try {
+    const parsed = JSON.parse(json) as unknown;
+    return typeof parsed === "object" && parsed !== null ? (parsed as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The arguments of a form so far, or nothing while one of them is wrong. */
+function filledIn(schema: Schema, values: Record<string, string>): Record<string, unknown> | undefined {
+  const result = argumentsOf(schema, values);
+  return "args" in result ? result.args : undefined;
+}
+
+export function TryIt({ name, schema, onChange }: { name: string; schema: Schema; onChange: (same: SameCall | undefined) => void }) {
   const [values, setValues] = useState<Record<string, string>>({});
   const [isJson, setJson] = useState(false);
   const [json, setJsonText] = useState("{}");
@@ -44,11 +59,11 @@ export function TryIt({ name, schema, onChange }: { name: string; schema: Schema
     setWrong(result);
     return undefined;
   };
+  // Until somebody has begun a call, the title block says where the figures come from.
   useEffect(() => {
-    const result = isJson ? { args: {} } : argumentsOf(schema, values);
-    const args = "args" in result ? result.args : {};
-    onChange({ command: callCommand("call", name, args), request: `POST ${executePath(name)}` });
-  }, [values, isJson]);
+    const args = isJson ? objectIn(json) : Object.values(values).some((it) => it !== "") ? filledIn(schema, values) : undefined;
+    onChange(args === undefined ? undefined : { command: callCommand("call", name, args), request: postRequest(executePath(name), { args }) });
+  }, [values, isJson, json]);
 
   const run = (isDry: boolean) => async () => {
     const args = read();
