@@ -1,6 +1,6 @@
 // What happens on the server, as it happens: one stream of events for the whole page. It connects again by itself and
 // goes on where it was.
-import { signal } from "@preact/signals";
+import { batch, signal } from "@preact/signals";
 import { ApiFailure, loggedIn, send } from "./api.ts";
 
 /** One line of the record, as `GET /api/events` tells it. */
@@ -65,11 +65,13 @@ export function listen(listener: Listener): () => void {
 
 export function pause(): void {
   pausedAt.value = Date.now();
+  missed = 0;
   missedCalls.value = 0;
 }
 
 export function resume(): void {
   pausedAt.value = null;
+  missed = 0;
   missedCalls.value = 0;
   pulse.value += 1;
 }
@@ -78,23 +80,33 @@ export function resume(): void {
 const GATHER_MS = 400;
 const MOST_GATHERED = 2000;
 let gathered: RecordEvent[] = [];
+/** Calls that were asked during a pause and are not counted yet. */
+let missed = 0;
+/** The number of the newest line that was heard of. */
+let heardSeq: number | undefined;
 let timer: ReturnType<typeof setTimeout> | undefined;
 
 function gather(event: RecordEvent): void {
-  lastSeq.value = Math.max(lastSeq.value ?? 0, event.seq);
-  if (pausedAt.value !== null) {
-    if (event.event === "call.asked") missedCalls.value += 1;
-    return;
-  }
-  gathered.push(event);
-  if (gathered.length > MOST_GATHERED) gathered = gathered.slice(-MOST_GATHERED);
-  timer ??= setTimeout(() => {
-    const events = gathered;
-    gathered = [];
-    timer = undefined;
+  heardSeq = Math.max(heardSeq ?? 0, event.seq);
+  if (pausedAt.value === null) {
+    gathered.push(event);
+    if (gathered.length > MOST_GATHERED) gathered = gathered.slice(-MOST_GATHERED);
+  } else if (event.event === "call.asked") missed += 1;
+  timer ??= setTimeout(handOn, GATHER_MS);
+}
+
+function handOn(): void {
+  const events = gathered;
+  gathered = [];
+  timer = undefined;
+  batch(() => {
+    lastSeq.value = heardSeq;
+    missedCalls.value += missed;
+    missed = 0;
+    if (events.length === 0) return;
     for (const listener of listeners) listener(events);
     pulse.value += 1;
-  }, GATHER_MS);
+  });
 }
 
 const FIRST_WAIT_MS = 1000;
@@ -124,7 +136,7 @@ export async function follow(): Promise<void> {
 
 /** Reads one connection to its end. Returns whether it was open at all. */
 async function readStream(): Promise<boolean> {
-  const after = lastSeq.value === undefined ? "" : `?after=${lastSeq.value}`;
+  const after = heardSeq === undefined ? "" : `?after=${heardSeq}`;
   let reader: ReadableStreamDefaultReader<string>;
   try {
     const response = await send("GET", `/api/events${after}`, undefined, { accept: "text/event-stream" });
@@ -154,7 +166,8 @@ function readBlock(block: string): void {
   const event = JSON.parse(lines.map((line) => line.slice(5).trimStart()).join("\n")) as RecordEvent | Health;
   // It comes first, and when nothing else does, so that rates fall while nothing happens.
   if (!("seq" in event)) {
-    lastSeq.value = Math.max(lastSeq.value ?? 0, event.last_seq);
+    heardSeq = Math.max(heardSeq ?? 0, event.last_seq);
+    lastSeq.value = heardSeq;
     if (pausedAt.value === null) pulse.value += 1;
     return;
   }

@@ -46,7 +46,24 @@ function compare(a: Value, b: Value): number {
   return typeof a === "string" ? a.localeCompare(String(b)) : Number(b) - a;
 }
 
-export function ToolTable({ rows, window, waiting }: { rows: ToolRow[]; window: string; waiting: Waiting }) {
+/** Returns the rows, and for those that say the same as before the objects of before: they are not drawn again. */
+function useUnchanged(rows: ToolRow[]): ToolRow[] {
+  const known = useRef(new Map<string, { text: string; row: ToolRow }>());
+  return useMemo(
+    () =>
+      rows.map((row) => {
+        const text = JSON.stringify(row);
+        const before = known.current.get(row.tool);
+        if (before?.text === text) return before.row;
+        known.current.set(row.tool, { text, row });
+        return row;
+      }),
+    [rows],
+  );
+}
+
+export function ToolTable({ rows: loaded, window, waiting }: { rows: ToolRow[]; window: string; waiting: Waiting }) {
+  const rows = useUnchanged(loaded);
   const { query } = route.value;
   const filter = query.get("filter") ?? "";
   const show = Object.keys(SHOWN).find((id) => id === query.get("show")) ?? "";
@@ -127,7 +144,7 @@ const MARKS: Record<ToolRow["health"]["state"], MarkName> = { ok: "fine", regres
 
 /** A row is drawn again only if something in it changed: most tools are not called between two updates. */
 function Row({ row, isWaiting }: { row: ToolRow; isWaiting: boolean }) {
-  return useMemo(() => <RowCells row={row} isWaiting={isWaiting} />, [JSON.stringify(row), isWaiting]);
+  return useMemo(() => <RowCells row={row} isWaiting={isWaiting} />, [row, isWaiting]);
 }
 
 function RowCells({ row, isWaiting }: { row: ToolRow; isWaiting: boolean }) {
