@@ -1,14 +1,17 @@
 // The foot of every view: where what it shows comes from, and how to get the same elsewhere.
 import { updatedAt, useData } from "../data.ts";
-import { absolute, clock, count } from "../format.ts";
+import { absolute, clock, count, plain } from "../format.ts";
 import { lastSeq } from "../live.ts";
+import type { SameElsewhere } from "./command_line.ts";
 import { Copy } from "./texts.tsx";
 
 interface Version {
   version: string;
 }
 
-export function TitleBlock({ command, request }: { command: string; request: string }) {
+/** Both lines are copied as they are shown: with what cannot be seen spelled out. */
+export function TitleBlock(same: SameElsewhere) {
+  const [command, request] = [plain(same.command), plain(same.request)];
   const version = useData<Version>("/api/version");
   const at = updatedAt.value;
   return (

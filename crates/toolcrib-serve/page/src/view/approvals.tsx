@@ -5,6 +5,7 @@ import { useData } from "../data.ts";
 import { useKeys } from "../keys.ts";
 import type { Closed } from "../part/answer.ts";
 import { Boundary } from "../part/boundary.tsx";
+import { commandLine } from "../part/command_line.ts";
 import { isCut, useBeside } from "../part/file_difference.tsx";
 import { useCurrent } from "../part/moves.ts";
 import { Empty, FailureNote, Shown } from "../part/notes.tsx";
@@ -53,7 +54,7 @@ export function Approvals() {
           </div>
         )}
       </Shown>
-      <TitleBlock command={current === undefined ? "toolcrib approvals list" : `toolcrib approvals show ${current}`} request={current === undefined ? "GET /api/approvals" : `GET /api/approvals/${current}`} />
+      <TitleBlock command={current === undefined ? commandLine("approvals list") : commandLine("approvals show", current)} request={current === undefined ? "GET /api/approvals" : `GET /api/approvals/${encodeURIComponent(current)}`} />
     </section>
   );
 }

@@ -9,6 +9,7 @@ import { Story } from "./audit/story.tsx";
 import { TailTable } from "./audit/tail.tsx";
 import { useKeys } from "../keys.ts";
 import { listen, pausedAt } from "../live.ts";
+import { commandLine } from "../part/command_line.ts";
 import { Key } from "../part/marks.tsx";
 import { useMoves } from "../part/moves.ts";
 import { Note } from "../part/notes.tsx";
@@ -51,7 +52,7 @@ export function Audit() {
         </aside>
       </div>
       <TitleBlock
-        command={selected === "" ? commandOf(parsed.search, PAGE) : `toolcrib audit show ${selected}`}
+        command={selected === "" ? commandOf(parsed.search, PAGE) : commandLine("audit show", selected)}
         request={selected === "" ? `GET /api/audit?${queryOf(parsed.search, { limit: String(PAGE) })}` : `GET /api/audit/${encodeURIComponent(selected)}`}
       />
     </section>

@@ -8,7 +8,7 @@ import { Tokens } from "./connect/tokens.tsx";
 import { loggedIn } from "../api.ts";
 import { useData } from "../data.ts";
 import { oneLine, plain } from "../format.ts";
-import { NEW_TOKEN, postRequest } from "../part/command_line.ts";
+import { commandLine, NEW_TOKEN, postRequest, type SameElsewhere } from "../part/command_line.ts";
 import { useMoves } from "../part/moves.ts";
 import { Note, Shown } from "../part/notes.tsx";
 import { CodeBox, Sentence } from "../part/texts.tsx";
@@ -31,7 +31,7 @@ export function Connect() {
   const clients = loaded.data?.clients ?? [];
   const chosen = route.value.rest || clients[0]?.client || "";
   const snippet = snippetOf(clients, chosen);
-  const { command, request } = sameOf(chosen, snippet);
+  const { command, request } = sameOf(chosen, snippet, loaded.data?.workspace ?? ".");
   return (
     <section class="view">
       {isAgent ? (
@@ -61,11 +61,11 @@ export function Connect() {
 }
 
 /** What gives the same elsewhere: the text of a client, the tokens, or the token with which a program begins. */
-function sameOf(chosen: string, snippet: Snippet | undefined): { command: string; request: string } {
-  if (snippet !== undefined) return { command: `${snippet.command} --print`, request: "GET /api/connect" };
-  if (chosen === "tokens") return { command: "toolcrib tokens list", request: "GET /api/tokens" };
-  if (chosen in OTHERS) return { command: NEW_TOKEN, request: postRequest("/api/tokens", { name: "code-agent", role: "agent" }) };
-  return { command: "toolcrib mcp install", request: "GET /api/connect" };
+function sameOf(chosen: string, snippet: Snippet | undefined, workspace: string): SameElsewhere {
+  if (snippet !== undefined) return { command: commandLine("mcp install", snippet.client, "--scope", snippet.scope, "-C", workspace, "--print"), request: "GET /api/connect" };
+  if (chosen === "tokens") return { command: commandLine("tokens list"), request: "GET /api/tokens" };
+  if (Object.hasOwn(OTHERS, chosen)) return { command: NEW_TOKEN, request: postRequest("/api/tokens", { name: "code-agent", role: "agent" }) };
+  return { command: commandLine("mcp install"), request: "GET /api/connect" };
 }
 
 /** What is shown of a client: of the file that the address names, or of the first. */

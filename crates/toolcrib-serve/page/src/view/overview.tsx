@@ -4,6 +4,7 @@ import { WaitingList } from "./overview/waiting_list.tsx";
 import { currentWindow, type TimeWindow, WINDOWS } from "../window.ts";
 import { useData } from "../data.ts";
 import { count, figure, oneLine, plain, tick } from "../format.ts";
+import { commandLine } from "../part/command_line.ts";
 import { Badge, Mark } from "../part/marks.tsx";
 import { Shown } from "../part/notes.tsx";
 import { StripChart } from "../part/small_charts.tsx";
@@ -37,7 +38,7 @@ export function Overview() {
           </div>
         )}
       </Shown>
-      <TitleBlock command="toolcrib stats" request={`GET ${path}`} />
+      <TitleBlock command={commandLine("stats")} request={`GET ${path}`} />
     </section>
   );
 }

@@ -3,6 +3,7 @@ import { Fragment } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type Loaded, useData } from "../data.ts";
 import { useKeys } from "../keys.ts";
+import { commandLine } from "../part/command_line.ts";
 import { useBeside } from "../part/file_difference.tsx";
 import { useCurrent } from "../part/moves.ts";
 import { Empty, FailureNote, Note, Shown } from "../part/notes.tsx";
@@ -45,10 +46,10 @@ export function Proposals() {
 }
 
 function SameElsewhere({ current }: { current: string | undefined }) {
-  if (current === undefined) return <TitleBlock command="toolcrib proposals list" request="GET /api/tools/pending" />;
-  if (current.startsWith(SERVER)) return <TitleBlock command="toolcrib plugins servers" request="GET /api/servers" />;
-  if (current.startsWith(TOOL)) return <TitleBlock command={`toolcrib plugins show ${current.slice(TOOL.length)}`} request={`GET /api/plugins/${encodeURIComponent(current.slice(TOOL.length))}`} />;
-  return <TitleBlock command={`toolcrib proposals show ${current}`} request={`GET /api/tools/pending/${current}`} />;
+  if (current === undefined) return <TitleBlock command={commandLine("proposals list")} request="GET /api/tools/pending" />;
+  if (current.startsWith(SERVER)) return <TitleBlock command={commandLine("plugins servers")} request="GET /api/servers" />;
+  if (current.startsWith(TOOL)) return <TitleBlock command={commandLine("plugins show", current.slice(TOOL.length))} request={`GET /api/plugins/${encodeURIComponent(current.slice(TOOL.length))}`} />;
+  return <TitleBlock command={commandLine("proposals show", current)} request={`GET /api/tools/pending/${encodeURIComponent(current)}`} />;
 }
 
 interface SelectedProps {

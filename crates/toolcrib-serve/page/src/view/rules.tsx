@@ -11,6 +11,7 @@ import { WriteRule } from "./rules/write_rule.tsx";
 import { loggedIn } from "../api.ts";
 import { useData } from "../data.ts";
 import { useKeys } from "../keys.ts";
+import { commandLine, type SameElsewhere } from "../part/command_line.ts";
 import { Note, Shown } from "../part/notes.tsx";
 import { TitleBlock } from "../part/title_block.tsx";
 import type { Reply } from "../reply.ts";
@@ -18,16 +19,16 @@ import { addressOf, route, setQuery } from "../router.ts";
 
 /** The lists, each with the words of the title block. */
 const LISTS = {
-  "": { name: "Rules", command: "toolcrib rules list", request: "GET /api/rules" },
-  grants: { name: "Grants", command: "toolcrib grants list", request: "GET /api/grants" },
-  settings: { name: "Settings", command: "toolcrib config show --origin", request: "GET /api/settings" },
+  "": { name: "Rules", command: commandLine("rules list"), request: "GET /api/rules" },
+  grants: { name: "Grants", command: commandLine("grants list"), request: "GET /api/grants" },
+  settings: { name: "Settings", command: commandLine("config show --origin"), request: "GET /api/settings" },
 };
 type ListName = keyof typeof LISTS;
 
 export function Rules() {
   const name = (Object.hasOwn(LISTS, route.value.rest) ? route.value.rest : "") as ListName;
   const isAgent = loggedIn.value?.role === "agent";
-  const [same, setSame] = useState<{ command: string; request: string }>();
+  const [same, setSame] = useState<SameElsewhere>();
   // On a small screen, what was taken in hand comes before the list.
   const isInHand = ["rule", "write", "call", "setting"].some((it) => route.value.query.has(it));
   const { command, request } = (name === "" && same) || LISTS[name];
@@ -67,7 +68,7 @@ function Lists({ current }: { current: ListName }) {
   );
 }
 
-function RulesAndCalls({ onCall }: { onCall: (same: { command: string; request: string } | undefined) => void }) {
+function RulesAndCalls({ onCall }: { onCall: (same: SameElsewhere | undefined) => void }) {
   const loaded = useData<Reply<"/api/rules">>("/api/rules", { live: true, everyMs: 10_000 });
   const uses = useData<Reply<"/api/rules/uses">>("/api/rules/uses", { live: true, everyMs: 5000 });
   const [explained, setExplained] = useState<Explained>();

@@ -90,7 +90,7 @@ export function Sessions() {
           <One key={`${name} ${whose}`} path={path} search={search} waiting={waiting} />
         )}
       </div>
-      <TitleBlock command={name === "" ? "toolcrib audit search --since 24h" : searchCommand({ session: name, ...(whose === null ? {} : { actor: whose }), ...(since === null ? {} : { since }) })} request={name === "" ? "GET /api/sessions" : `GET ${path}${search === "" ? "" : `?${search}`}`} />
+      <TitleBlock command={name === "" ? searchCommand({ since: "24h" }) : searchCommand({ session: name, ...(whose === null ? {} : { actor: whose }), ...(since === null ? {} : { since }) })} request={name === "" ? "GET /api/sessions" : `GET ${path}${search === "" ? "" : `?${search}`}`} />
     </section>
   );
 }

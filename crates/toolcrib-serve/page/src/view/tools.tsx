@@ -1,6 +1,7 @@
 // The tools: the list of all, or one of them.
 import { ToolDetail } from "./tools/tool_detail.tsx";
 import { useData } from "../data.ts";
+import { commandLine } from "../part/command_line.ts";
 import { Shown } from "../part/notes.tsx";
 import { TitleBlock } from "../part/title_block.tsx";
 import { ToolTable } from "../part/tool_table.tsx";
@@ -28,7 +29,7 @@ function ToolList() {
           </div>
         )}
       </Shown>
-      <TitleBlock command="toolcrib stats" request={`GET ${path}`} />
+      <TitleBlock command={commandLine("stats")} request={`GET ${path}`} />
     </section>
   );
 }

@@ -1,7 +1,7 @@
 // Which calls the tail shows. All of it is in the address: `filter` is what a person typed, `show` is a choice of theirs.
 // The server searches by it, and the page tests new calls by the same rules.
 import type { Call } from "../../part/call.ts";
-import { searchCommand, shellWord } from "../../part/command_line.ts";
+import { type CommandLine, commandLine, searchCommand } from "../../part/command_line.ts";
 import { FILTER_KEYS, type FilterKey } from "../../part/filter_word.ts";
 
 /** What the server can search by, as its parameters are called. */
@@ -67,8 +67,8 @@ export function queryOf(search: Search, more: Record<string, string> = {}): stri
 }
 
 /** The same on the command line, which shows a call by its id and finds others by the other filters. */
-export function commandOf({ call, ...search }: Search, limit: number): string {
-  return call === undefined ? searchCommand(search, limit) : `toolcrib audit show ${shellWord(call)}`;
+export function commandOf({ call, ...search }: Search, limit: number): CommandLine {
+  return call === undefined ? searchCommand(search, limit) : commandLine("audit show", call);
 }
 
 /** Whether the server would find a call. What the reply says is not known here. */

@@ -6,7 +6,7 @@ import { ApiFailure, get, loggedIn, post } from "../../api.ts";
 import { useData } from "../../data.ts";
 import { plain } from "../../format.ts";
 import { useKeys } from "../../keys.ts";
-import { callCommand, postRequest } from "../../part/command_line.ts";
+import { callCommand, postRequest, type SameElsewhere } from "../../part/command_line.ts";
 import { Key, Mark } from "../../part/marks.tsx";
 import { FailureNote, Note } from "../../part/notes.tsx";
 import { argumentsOf, type Schema, SchemaForm } from "../../part/schema_form.tsx";
@@ -36,7 +36,7 @@ function servedName(name: string): string {
   return name.replace(/^(forgekeeper|plugins)\//, "");
 }
 
-export function Explain({ onExplained, onCall }: { onExplained: (explained: Explained | undefined) => void; onCall: (same: { command: string; request: string } | undefined) => void }) {
+export function Explain({ onExplained, onCall }: { onExplained: (explained: Explained | undefined) => void; onCall: (same: SameElsewhere | undefined) => void }) {
   const [tool, setTool] = useState(servedName(route.value.query.get("tool") ?? ""));
   const [values, setValues] = useState<Record<string, string>>({});
   const [who, setWho] = useState("");

@@ -5,6 +5,7 @@ import { Callers, Errors, PolicyOf, Resources, Versions } from "./tool_sections.
 import { TryIt } from "./try_it.tsx";
 import { useData } from "../../data.ts";
 import { useKeys } from "../../keys.ts";
+import { commandLine, type SameElsewhere } from "../../part/command_line.ts";
 import { FailureNote, Note, Shown } from "../../part/notes.tsx";
 import type { Schema } from "../../part/schema_form.tsx";
 import { spanOf, TimeChart, timeLabel } from "../../part/time_chart.tsx";
@@ -17,12 +18,6 @@ type ToolSeries = Reply<"/api/stats/series">;
 /** `GET /api/tools?toolset=NAME`. The specification does not say what a declaration looks like. */
 type ToolList = Reply<"/api/tools"> & { defs: { function: { name: string; description: string; parameters: Schema } }[] };
 
-/** The words of the try-it form on a command line, for the title block. */
-export interface SameCall {
-  command: string;
-  request: string;
-}
-
 export function ToolDetail({ name }: { name: string }) {
   const window = currentWindow();
   const path = `/api/stats/series?${new URLSearchParams({ tool: name, window })}`;
@@ -30,7 +25,7 @@ export function ToolDetail({ name }: { name: string }) {
   const series = useData<ToolSeries>(path, { live: true });
   const listed = useData<ToolList>(`/api/tools?${new URLSearchParams({ toolset: name })}`);
   const row = overview.data?.tools.find((it) => it.tool === name);
-  const [same, setSame] = useState<SameCall>();
+  const [same, setSame] = useState<SameElsewhere>();
   useKeys({ Escape: () => go(addressOf("tools", "", window === USUAL_WINDOW ? {} : { window })) });
   const definition = listed.data?.defs[0]?.function;
   return (
@@ -69,7 +64,7 @@ export function ToolDetail({ name }: { name: string }) {
           )}
         </aside>
       </div>
-      <TitleBlock command={same?.command ?? `toolcrib stats resources ${name}`} request={same?.request ?? `GET ${path}`} />
+      <TitleBlock command={same?.command ?? commandLine("stats resources", name)} request={same?.request ?? `GET ${path}`} />
     </section>
   );
 }

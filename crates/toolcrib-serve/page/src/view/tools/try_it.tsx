@@ -1,10 +1,9 @@
 // A call by hand, from a form that is made of the tool's schema. It goes down the same path as an agent's.
 import { useEffect, useState } from "preact/hooks";
-import type { SameCall } from "./tool_detail.tsx";
 import { ApiFailure, loggedIn, send } from "../../api.ts";
 import { duration, plain } from "../../format.ts";
 import { useKeys } from "../../keys.ts";
-import { callCommand, postRequest } from "../../part/command_line.ts";
+import { callCommand, postRequest, type SameElsewhere } from "../../part/command_line.ts";
 import { Key, Tag } from "../../part/marks.tsx";
 import { FailureNote, Note } from "../../part/notes.tsx";
 import { argumentsOf, type Schema, SchemaForm } from "../../part/schema_form.tsx";
@@ -34,7 +33,7 @@ function filledIn(schema: Schema, values: Record<string, string>): Record<string
   return "args" in result ? result.args : undefined;
 }
 
-export function TryIt({ name, schema, onChange }: { name: string; schema: Schema; onChange: (same: SameCall | undefined) => void }) {
+export function TryIt({ name, schema, onChange }: { name: string; schema: Schema; onChange: (same: SameElsewhere | undefined) => void }) {
   const [values, setValues] = useState<Record<string, string>>({});
   const [isJson, setJson] = useState(false);
   const [json, setJsonText] = useState("{}");
