@@ -77,11 +77,12 @@ main(async () => {
   await simple.request("initialize", { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "page-test", version: "1" } });
   simple.send({ method: "notifications/initialized" });
   const slow = "sleep 1; rm -rf copy.txt $(echo gone); cp notes.txt slept.txt";
+  await simple.request("tools/call", { name: "bash", arguments: { command: slow } });
   const parked = await simple.request("tools/call", { name: "bash", arguments: { command: slow, confirmed: true } });
   check(parked.result?.isError === true, JSON.stringify(parked));
   simple.child.kill();
   const [waits] = (await api("GET", "/api/approvals")).body.approvals;
-  check(waits?.caller.door === "mcp" && waits.is_parked, JSON.stringify(waits));
+  check(waits?.caller.door === "mcp" && waits.is_parked, JSON.stringify([waits, parked]));
   await page.goto(`${PAGE_URL}/approvals/${waits.id}`);
   await page.getByText("As written").waitFor();
   await page.getByRole("heading", { name: /Just before/ }).scrollIntoViewIfNeeded();

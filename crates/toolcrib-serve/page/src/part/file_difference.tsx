@@ -63,7 +63,7 @@ export function FileDifferenceTable({ file, about, difference, isBeside = false,
       )}
       {lines !== null && lines.left_out > 0 && (
         <p class="left-out">
-          <b>{count(lines.left_out)} more lines are not shown.</b>{" "}
+          <b>{lines.left_out === 1 ? "1 more line is not shown." : `${count(lines.left_out)} more lines are not shown.`}</b>{" "}
           {showAll && (
             <button type="button" onClick={showAll}>
               View all of it <Key name="v" />

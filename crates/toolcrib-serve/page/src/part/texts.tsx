@@ -6,9 +6,10 @@ import { absolute, countdown, plain, span } from "../format.ts";
 /** "6 min ago" with the whole time on hover and focus. */
 export function Ago({ time, suffix = " ago" }: { time: string | number; suffix?: string }) {
   const at = new Date(time).getTime();
+  const past = second.value * 1000 - at;
   return (
     <time dateTime={new Date(at).toISOString()} title={absolute(at)}>
-      {span(second.value * 1000 - at) + suffix}
+      {past < 1000 && suffix !== "" ? "now" : span(past) + suffix}
     </time>
   );
 }

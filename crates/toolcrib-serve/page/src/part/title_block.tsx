@@ -1,9 +1,10 @@
 // The foot of every view: where what it shows comes from, and how to get the same elsewhere.
 import { updatedAt, useData } from "../data.ts";
-import { absolute, clock, count, plain } from "../format.ts";
+import { absolute, clock, plain } from "../format.ts";
 import { lastSeq } from "../live.ts";
 import type { SameElsewhere } from "./command_line.ts";
 import { Copy } from "./texts.tsx";
+import { counted } from "./words.ts";
 
 interface Version {
   version: string;
@@ -32,7 +33,7 @@ export function TitleBlock(same: SameElsewhere) {
         <div class="fill" />
         <div class="wide">
           <dt>Record</dt>
-          <dd>{lastSeq.value === undefined ? "…" : `${count(lastSeq.value)} lines`}</dd>
+          <dd>{lastSeq.value === undefined ? "…" : counted(lastSeq.value, "line")}</dd>
         </div>
         <div class="wide">
           <dt>Updated</dt>
