@@ -3,7 +3,7 @@
 
 #![expect(clippy::print_stdout, reason = "a chore tells what it does")]
 
-mod call_end;
+mod expected_end;
 mod mcp_agent;
 
 use std::error::Error;
@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use call_end::ExpectedEnd;
+use expected_end::ExpectedEnd;
 use mcp_agent::McpAgent;
 use serde_json::{Value, json};
 use tempfile::TempDir;

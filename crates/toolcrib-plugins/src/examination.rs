@@ -185,7 +185,8 @@ impl Examination<'_> {
             if start.elapsed() > EXAMPLES_TIME {
                 let message = Some("it was not run, because those before took too long".to_owned());
                 let about = example.about.clone();
-                return ExampleResult { about, is_ok: false, message, elapsed_us: None };
+                let (is_ok, is_compared, elapsed_us) = (false, false, None);
+                return ExampleResult { about, is_ok, is_compared, message, elapsed_us };
             }
             let began = Instant::now();
             let ran = self.examiner.run_example(plugin, declaration, example);
@@ -201,7 +202,8 @@ impl Examination<'_> {
             };
             let message = message.map(|text| text.chars().take(MAX_MESSAGE_CHARS).collect());
             let (about, is_ok) = (example.about.clone(), message.is_none());
-            ExampleResult { about, is_ok, message, elapsed_us }
+            let is_compared = example.reply.is_some();
+            ExampleResult { about, is_ok, is_compared, message, elapsed_us }
         };
         Ok(declaration.examples.iter().map(run).collect())
     }

@@ -47,6 +47,9 @@ pub struct ExampleResult {
     /// Whether the tool did what the example says.
     #[serde(rename = "ok")]
     pub is_ok: bool,
+    /// Whether its result was compared with one that the example names. Otherwise the call only had to succeed.
+    #[serde(rename = "compared", default)]
+    pub is_compared: bool,
     /// What went wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,

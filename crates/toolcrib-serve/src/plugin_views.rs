@@ -51,6 +51,9 @@ pub struct ExampleFields {
     pub about: String,
     /// Whether the tool did what the example says.
     pub ok: bool,
+    /// Whether its result was compared with one that the example names. Otherwise the call only had to succeed.
+    #[serde(default)]
+    pub compared: bool,
     /// What went wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
@@ -171,6 +174,7 @@ impl ExampleFields {
         Self {
             about: example.about.clone(),
             ok: example.is_ok,
+            compared: example.is_compared,
             message: example.message.clone(),
             elapsed_ms: example.elapsed_us.map(|micros| micros as f64 / 1000.0),
         }

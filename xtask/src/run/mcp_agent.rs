@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
-use super::call_end::ExpectedEnd;
+use super::expected_end::ExpectedEnd;
 
 /// An agent, and the `toolcrib mcp` that it started.
 pub(super) struct McpAgent {

@@ -3770,6 +3770,11 @@ export interface operations {
                                 /** @description What the example shows. */
                                 about: string;
                                 /**
+                                 * @description Whether its result was compared with one that the example names. Otherwise the call only had to succeed.
+                                 * @default false
+                                 */
+                                compared: boolean;
+                                /**
                                  * Format: double
                                  * @description How long it took, in milliseconds.
                                  */
@@ -6347,6 +6352,11 @@ export interface operations {
                                 /** @description What the example shows. */
                                 about: string;
                                 /**
+                                 * @description Whether its result was compared with one that the example names. Otherwise the call only had to succeed.
+                                 * @default false
+                                 */
+                                compared: boolean;
+                                /**
                                  * Format: double
                                  * @description How long it took, in milliseconds.
                                  */
@@ -6429,6 +6439,11 @@ export interface operations {
                             /** @description What the example shows. */
                             about: string;
                             /**
+                             * @description Whether its result was compared with one that the example names. Otherwise the call only had to succeed.
+                             * @default false
+                             */
+                            compared: boolean;
+                            /**
                              * Format: double
                              * @description How long it took, in milliseconds.
                              */
@@ -6461,6 +6476,11 @@ export interface operations {
                             examples: {
                                 /** @description What the example shows. */
                                 about: string;
+                                /**
+                                 * @description Whether its result was compared with one that the example names. Otherwise the call only had to succeed.
+                                 * @default false
+                                 */
+                                compared: boolean;
                                 /**
                                  * Format: double
                                  * @description How long it took, in milliseconds.
@@ -6544,6 +6564,11 @@ export interface operations {
                             examples: {
                                 /** @description What the example shows. */
                                 about: string;
+                                /**
+                                 * @description Whether its result was compared with one that the example names. Otherwise the call only had to succeed.
+                                 * @default false
+                                 */
+                                compared: boolean;
                                 /**
                                  * Format: double
                                  * @description How long it took, in milliseconds.

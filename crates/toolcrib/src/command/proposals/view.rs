@@ -118,7 +118,8 @@ fn review_lines(review: &ReviewFields) -> Vec<String> {
         let about = if example.about.is_empty() { "example" } else { &example.about };
         let about = escape::line(about);
         let told = match &example.message {
-            None if example.ok => format!("passed: {about}"),
+            None if example.ok && example.compared => format!("passed: {about}"),
+            None if example.ok => format!("ran, without a result to compare with: {about}"),
             None => format!("FAILED: {about}"),
             Some(message) => format!("FAILED: {about}: {}", escape::line(message)),
         };

@@ -51,7 +51,8 @@ export function permissionRows(asked: unknown, changes: unknown): PermissionRow[
 export interface ExampleRow {
   about: string;
   isOk: boolean;
-  message: string | null;
+  /** What became of it. */
+  words: string;
   ms: number | null;
   /** How long the same example took in the active version; nothing if it has no such example. */
   beforeMs: number | null | undefined;
@@ -62,7 +63,7 @@ export function exampleRows(review: Review): ExampleRow[] {
   return review.proposal.examples.map((it) => ({
     about: plain(it.about),
     isOk: it.ok,
-    message: it.message == null ? null : plain(it.message),
+    words: it.ok ? (it.compared ? "passed" : "ran, nothing to compare with") : it.message == null ? "failed" : plain(it.message),
     ms: it.elapsedMs ?? null,
     beforeMs: before.get(it.about),
   }));

@@ -4,7 +4,7 @@ import { figure, oneLine, plain } from "../../format.ts";
 import { Badge, Key, Mark } from "../../part/marks.tsx";
 import { Ago, CodeBox, Foreign } from "../../part/texts.tsx";
 import { UnifiedDifference } from "../../part/unified_difference.tsx";
-import { tierWords } from "../../part/words.ts";
+import { principalWords, tierWords } from "../../part/words.ts";
 import { comparedWith, exampleRows, isNewTool, permissionRows, type Review } from "./proposal_words.ts";
 
 interface Props {
@@ -26,7 +26,7 @@ export function ReviewHead({ review }: { review: Review }) {
           {plain(proposal.id.slice(0, 15))}
         </span>
         <h2 class="title">
-          {plain(proposal.by)} {isWaiting ? "proposes" : "proposed"} {isNewTool(review) ? "a new tool," : "a new version of"} <code>{plain(proposal.toolName)}</code>
+          {principalWords(proposal.by)} {isWaiting ? "proposes" : "proposed"} {isNewTool(review) ? "a new tool," : "a new version of"} <code>{plain(proposal.toolName)}</code>
         </h2>
       </div>
       <p class="quoted second">{proposal.reasoning === "" ? "No reason was given." : `“${plain(proposal.reasoning)}”`}</p>
@@ -170,7 +170,7 @@ function Examples({ review }: { review: Review }) {
               <tr key={at}>
                 <td>{row.about === "" ? `example ${at + 1}` : oneLine(row.about)}</td>
                 <td class={row.isOk ? "" : "red"}>
-                  <Mark name={row.isOk ? "passed" : "failed"} /> {row.isOk ? "passed" : (row.message ?? "failed")}
+                  <Mark name={row.isOk ? "passed" : "failed"} /> {row.words}
                 </td>
                 <td class="r">{ms(row.ms)}</td>
                 {active !== null && <td class="r second">{row.beforeMs === undefined ? "new" : ms(row.beforeMs)}</td>}

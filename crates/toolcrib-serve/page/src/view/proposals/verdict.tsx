@@ -2,7 +2,7 @@
 import type { RefObject } from "preact";
 import { useRef } from "preact/hooks";
 import { loggedIn } from "../../api.ts";
-import { absolute, plain } from "../../format.ts";
+import { absolute } from "../../format.ts";
 import { useKeys } from "../../keys.ts";
 import { type Closed, useAnswer } from "../../part/answer.ts";
 import { useAnswerLock } from "../../part/answer_lock.ts";
@@ -11,6 +11,7 @@ import { Key, Mark } from "../../part/marks.tsx";
 import { FailureNote, Note } from "../../part/notes.tsx";
 import { Ago, Copy, Foreign } from "../../part/texts.tsx";
 import { addressOf } from "../../router.ts";
+import { principalWords } from "../../part/words.ts";
 import { grouped, type Review } from "./proposal_words.ts";
 
 const LONGEST_REASON = 4096;
@@ -151,7 +152,7 @@ export function GivenVerdict({ review, isRaced }: { review: Review; isRaced: boo
         {answer != null && (
           <>
             <br />
-            {answer.by != null && <>by {plain(answer.by)}, </>}
+            {answer.by != null && <>by {principalWords(answer.by)}, </>}
             <Ago time={answer.at} /> <span class="third">{absolute(answer.at)}</span>
           </>
         )}
