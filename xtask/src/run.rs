@@ -60,7 +60,11 @@ struct AgentCall {
     end: ExpectedEnd,
 }
 
-const CALLS: [AgentCall; 9] = [
+/// A command that deletes, as an argument.
+const DELETING: &str =
+    "command=mkdir -p target && cp docs/plan.md target/plan.md && rm docs/plan.md";
+
+const CALLS: [AgentCall; 10] = [
     AgentCall {
         about: "reads a file",
         words: &["clemini/read_file", "file_path=src/main.rs"],
@@ -111,12 +115,13 @@ const CALLS: [AgentCall; 9] = [
         end: ExpectedEnd::Waits,
     },
     AgentCall {
-        about: "asks to run a command that changes something",
-        words: &[
-            "clemini/bash",
-            "command=mkdir -p target && cp docs/plan.md target/plan.md && rm docs/plan.md",
-            "confirmed=true",
-        ],
+        about: "tries a command that deletes a file",
+        words: &["clemini/bash", DELETING],
+        end: ExpectedEnd::Unconfirmed,
+    },
+    AgentCall {
+        about: "confirms it, and asks to run it",
+        words: &["clemini/bash", DELETING, "confirmed=true"],
         end: ExpectedEnd::Waits,
     },
 ];
@@ -240,13 +245,16 @@ impl DemoServer {
     /// Makes a call as the agent. Returns how it went, in a few words.
     fn call(&self, words: &[&str]) -> Result<ExpectedEnd, Box<dyn Error>> {
         let mut command = toolcrib(&self.folder);
-        command.arg("call").args(words).args(["--server", &self.address, "--token-file"]);
+        command.args(["call", "--json"]).args(words);
+        command.args(["--server", &self.address, "--token-file"]);
         command.arg(self.folder.join("state/first_tokens/agent"));
-        let done =
-            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
-        Ok(match done.code() {
+        let done = command.stdin(Stdio::null()).stderr(Stdio::null()).output()?;
+        // Each catalogue has its own form for it, and all of them name the reason.
+        let waits = String::from_utf8_lossy(&done.stdout).contains("\"approval_required\"");
+        Ok(match done.status.code() {
             Some(0) => ExpectedEnd::Done,
-            Some(4) => ExpectedEnd::Waits,
+            Some(4) if waits => ExpectedEnd::Waits,
+            Some(4) => ExpectedEnd::Unconfirmed,
             _ => ExpectedEnd::Failed,
         })
     }

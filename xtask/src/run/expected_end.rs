@@ -5,6 +5,7 @@
 pub(super) enum ExpectedEnd {
     Done,
     Failed,
+    Unconfirmed,
     Waits,
 }
 
@@ -13,6 +14,7 @@ impl ExpectedEnd {
         match self {
             Self::Done => "done",
             Self::Failed => "failed or was refused",
+            Self::Unconfirmed => "is to be confirmed by the agent",
             Self::Waits => "waits for you",
         }
     }

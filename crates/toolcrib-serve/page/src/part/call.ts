@@ -111,7 +111,7 @@ export function becameOf(call: Outcome, isWaiting: boolean): Became {
   }
 }
 
-const ERRORS: Record<string, string> = { bad_args: "bad arguments", no_tool: "no such tool", not_offered: "not on offer", confirmation_required: "to be confirmed", input_required: "asks for input" };
+const ERRORS: Record<string, string> = { bad_args: "bad arguments", no_tool: "no such tool", not_offered: "not on offer", confirmation_required: "unconfirmed", input_required: "asks for input" };
 
 function errorWords({ error, by, outcome }: Outcome): string {
   if (error === "approval_required") return by === null ? "not answered" : "declined";

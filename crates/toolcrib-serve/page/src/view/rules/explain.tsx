@@ -127,7 +127,7 @@ export function Explain({ onExplained, onCall }: { onExplained: (explained: Expl
         <div class="field">
           <label for="explain-who">As</label>
           <select id="explain-who" value={who} onChange={(event) => setWho(event.currentTarget.value)}>
-            <option value="">me, {plain(loggedIn.value?.name ?? "")}</option>
+            <option value="">me, {principalWords(loggedIn.value?.name)}</option>
             {principals.map((it) => {
               const { name, role } = JSON.parse(it) as { name: string; role: string };
               return (

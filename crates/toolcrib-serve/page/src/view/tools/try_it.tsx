@@ -8,6 +8,7 @@ import { Key, Tag } from "../../part/marks.tsx";
 import { FailureNote, Note } from "../../part/notes.tsx";
 import { argumentsOf, type Schema, SchemaForm } from "../../part/schema_form.tsx";
 import { Foreign } from "../../part/texts.tsx";
+import { principalWords } from "../../part/words.ts";
 
 type Said = { kind: "reply"; text: string; call: string | null; tookMs: number } | { kind: "dry"; text: string; decision: string } | { kind: "failed"; failure: ApiFailure };
 
@@ -131,7 +132,7 @@ export function TryIt({ name, schema, onChange }: { name: string; schema: Schema
             Call <Key name="Ctrl ↵" />
           </button>
         </div>
-        <p class="third">The call goes down the same path as an agent's, as {plain(loggedIn.value?.name ?? "")}, and is recorded.</p>
+        <p class="third">The call goes down the same path as an agent's, as {principalWords(loggedIn.value?.name)}, and is recorded.</p>
       </div>
       {said !== undefined && <div class="section stack">{<Outcome said={said} />}</div>}
     </>
