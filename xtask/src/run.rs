@@ -216,6 +216,14 @@ struct DemoServer {
     folder: std::path::PathBuf,
 }
 
+/// Whatever goes wrong, no server is left running.
+impl Drop for DemoServer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 impl DemoServer {
     fn start(scratch: &TempDir) -> Result<Self, Box<dyn Error>> {
         let mut command = toolcrib(scratch.path());
@@ -242,7 +250,7 @@ impl DemoServer {
         Ok(Self { child, _output: output, address, invitation, folder })
     }
 
-    /// Makes a call as the agent. Returns how it went, in a few words.
+    /// Makes a call as the agent. Returns how it ended.
     fn call(&self, words: &[&str]) -> Result<ExpectedEnd, Box<dyn Error>> {
         let mut command = toolcrib(&self.folder);
         command.args(["call", "--json"]).args(words);

@@ -77,6 +77,11 @@ impl ServerFields {
         }
     }
 
+    /// Returns whether something of it waits for a person.
+    pub(crate) fn waits(&self) -> bool {
+        self.waiting_hash.is_some()
+    }
+
     /// Returns what is told of a server of an imported file that waits itself.
     pub fn of_import(import: &ImportedServer) -> Self {
         let spec = import.spec.as_ref();

@@ -31,7 +31,7 @@ function replaceStream() {
     for (let at = 0; at < count; at += 1) {
       window.seq += 1;
       const isEnd = at % 2 === 1;
-      const event = { seq: window.seq, event: isEnd ? "call.ended" : "call.asked", at: new Date().toISOString(), call: `01M7H${window.seq}`, tool: `plugins/tool_${window.seq % 200}`, session: "bench", principal: "ci", role: "agent", decision: null, rule: null, status: isEnd ? "ok" : null, error: null, elapsed_ms: isEnd ? 1.5 : null, detail: null };
+      const event = { seq: window.seq, event: isEnd ? "call.ended" : "call.asked", at: new Date().toISOString(), call: `01M7H${isEnd ? window.seq - 1 : window.seq}`, tool: `plugins/tool_${(isEnd ? window.seq - 1 : window.seq) % 200}`, session: "bench", principal: "ci", role: "agent", decision: null, rule: null, status: isEnd ? "ok" : null, outcome: isEnd ? "ok" : null, args: '{"file_path":"src/main.rs"}', by: null, door: "http", client: "bench", effect: "read", names_files: false, message: null, end: null, error: null, elapsed_ms: isEnd ? 1.5 : null, detail: null };
       text += `id: ${window.seq}\nevent: ${event.event}\ndata: ${JSON.stringify(event)}\n\n`;
     }
     window.stream.enqueue(new TextEncoder().encode(text));
@@ -74,7 +74,7 @@ async function followed() {
     new PerformanceObserver((list) => list.getEntries().forEach((it) => window.long.push(it.duration))).observe({ entryTypes: ["longtask"] });
   });
 
-  // One event every two seconds makes one update of the figures.
+  // One event every two and a half seconds makes one update of the figures.
   await page.waitForTimeout(3000);
   await worked(session);
   const updates = [];

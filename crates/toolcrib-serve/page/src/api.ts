@@ -71,7 +71,10 @@ type Json = Record<string, unknown> | unknown[];
 
 export async function request<T>(method: "GET" | "POST" | "DELETE", path: string, body?: Json, signal?: AbortSignal): Promise<T> {
   const response = await send(method, path, body, { accept: "application/json" }, signal);
-  const text = await response.text();
+  const text = await response.text().catch((error: unknown) => {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw new ApiFailure(0, "unreachable", "The connection ended before the answer did.", null, {});
+  });
   return (text === "" ? {} : JSON.parse(text)) as T;
 }
 

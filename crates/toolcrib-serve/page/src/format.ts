@@ -29,7 +29,7 @@ export function duration(ms: number): string {
   if (ms < 1000) return `${ms < 10 ? ms.toFixed(1) : Math.round(ms)}${THIN}ms`;
   if (ms < 60_000) return `${(ms / 1000).toFixed(1)}${THIN}s`;
   const minutes = Math.floor(ms / 60_000);
-  if (minutes < 60) return `${minutes}${THIN}min ${Math.round((ms % 60_000) / 1000)}${THIN}s`;
+  if (minutes < 60) return `${minutes}${THIN}min ${Math.floor((ms % 60_000) / 1000)}${THIN}s`;
   return `${Math.floor(minutes / 60)}${THIN}h ${minutes % 60}${THIN}min`;
 }
 
@@ -66,6 +66,11 @@ export function clock(time: number | string): string {
   return new Date(time).toLocaleTimeString("en-GB");
 }
 
+/** 2026-11-04, in the reader's time zone. */
+export function day(time: number | string): string {
+  return new Date(time).toLocaleDateString("sv-SE");
+}
+
 /** 14:02:53.118 */
 export function preciseClock(time: number | string): string {
   const date = new Date(time);
@@ -77,7 +82,8 @@ export function absolute(time: number | string): string {
   return new Date(time).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "long" });
 }
 
-// Controls, marks of direction, characters that cannot be seen and odd spaces: the same that a terminal is not shown.
+// Controls, marks of direction, characters that cannot be seen and odd spaces: the same that a terminal is not shown
+// (`is_deceptive` in escape.rs of toolcrib-core). A test holds the two lists together.
 const HIDDEN =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u00a0\u00ad\u034f\u061c\u115f-\u1160\u1680\u17b4-\u17b5\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/gu;
 // More than two marks on one letter cover the lines around it.

@@ -134,12 +134,16 @@ export async function follow(): Promise<void> {
   }
 }
 
+/** The server speaks every 15 seconds. After a longer silence the connection is lost, though nobody has closed it. */
+const LONGEST_SILENCE_MS = 45_000;
+
 /** Reads one connection to its end. Returns whether it was open at all. */
 async function readStream(): Promise<boolean> {
   const after = heardSeq === undefined ? "" : `?after=${heardSeq}`;
   let reader: ReadableStreamDefaultReader<string>;
+  const silence = new AbortController();
   try {
-    const response = await send("GET", `/api/events${after}`, undefined, { accept: "text/event-stream" });
+    const response = await send("GET", `/api/events${after}`, undefined, { accept: "text/event-stream" }, silence.signal);
     reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
   } catch (error) {
     // A role that may not hear everything still has a page.
@@ -147,9 +151,13 @@ async function readStream(): Promise<boolean> {
   }
   connection.value = { state: "open" };
   let rest = "";
+  const giveUp = () => silence.abort();
+  let timer = setTimeout(giveUp, LONGEST_SILENCE_MS);
   try {
     for (;;) {
       const { done, value } = await reader.read();
+      clearTimeout(timer);
+      timer = setTimeout(giveUp, LONGEST_SILENCE_MS);
       if (done) return true;
       const blocks = (rest + value).split("\n\n");
       rest = blocks.pop() ?? "";
@@ -157,6 +165,8 @@ async function readStream(): Promise<boolean> {
     }
   } catch {
     return true;
+  } finally {
+    clearTimeout(timer);
   }
 }
 

@@ -40,7 +40,7 @@ pub(super) struct WaitingCounts {
     proposals: Waiting,
 }
 
-/// What waits for a person.
+/// What waits for a person: calls, or proposed tools and what is new of mounted servers.
 #[derive(Default, Serialize, JsonSchema)]
 struct Waiting {
     waiting: usize,
@@ -69,8 +69,13 @@ fn waiting_approvals(api: &Api) -> Result<Waiting, ApiError> {
 }
 
 fn waiting_proposals(api: &Api) -> Result<Waiting, ApiError> {
-    let pending = api.ports.plugins.lifecycle().pending().map_err(|err| plugin_error(&err))?;
-    Ok(Waiting::of(pending.iter().map(|it| it.proposal.expires_at)))
+    let plugins = &api.ports.plugins;
+    let pending = plugins.lifecycle().pending().map_err(|err| plugin_error(&err))?;
+    let mut waiting = Waiting::of(pending.iter().map(|it| it.proposal.expires_at));
+    // What is new of a mounted server waits for a person, too, and does not expire.
+    let servers = plugins.servers().map_err(|err| plugin_error(&err))?;
+    waiting.waiting += servers.iter().filter(|it| it.waits()).count();
+    Ok(waiting)
 }
 
 impl Waiting {

@@ -1,5 +1,5 @@
-//! Reads files that people change meanwhile: a file that an editor has just moved away is waited for, and a reading
-//! during which a file changed is repeated.
+//! Reads files that people change meanwhile: a file that an editor has just moved away or emptied is waited for, and a
+//! reading during which a file changed is repeated.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -8,8 +8,8 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a file that is gone may take to come back. Some editors move the old file away before they write the new one,
-/// and a call in between must not run without the rules.
+/// How long a file that is gone or empty may take to come back. Some editors move the old file away before they write the
+/// new one, others empty it, and a call in between must not run without the rules.
 const GONE_GRACE: Duration = Duration::from_secs(1);
 
 /// How often a file that is gone is looked for.
@@ -26,7 +26,25 @@ pub(super) struct SteadyFiles {
 }
 
 /// What tells one version of a file from another; nothing if there is no file.
-type SeenVersion = Option<(u64, u64, i64, i64)>;
+type SeenVersion = Option<ReadVersion>;
+
+#[derive(Clone, PartialEq, Eq)]
+struct ReadVersion {
+    device: u64,
+    inode: u64,
+    changed: (i64, i64),
+    size: u64,
+}
+
+/// Whether a file that was there is away, or there without its content.
+fn is_gone(old: &SeenVersion, new: &SeenVersion) -> bool {
+    let is_empty = |it: &ReadVersion| it.size == 0;
+    match (old, new) {
+        (Some(_), None) => true,
+        (Some(old), Some(new)) => is_empty(new) && !is_empty(old),
+        (None, _) => false,
+    }
+}
 
 impl SteadyFiles {
     /// Begins with the files as they are. A file that does not exist may come.
@@ -60,8 +78,8 @@ impl SteadyFiles {
         let end = Instant::now() + GONE_GRACE;
         loop {
             let now = self.versions();
-            let is_gone = |(old, new): (&SeenVersion, &SeenVersion)| old.is_some() && new.is_none();
-            if !seen.iter().zip(&now).any(is_gone) || Instant::now() >= end {
+            let is_any_gone = seen.iter().zip(&now).any(|(old, new)| is_gone(old, new));
+            if !is_any_gone || Instant::now() >= end {
                 seen.clone_from(&now);
                 return now;
             }
@@ -72,7 +90,12 @@ impl SteadyFiles {
     fn versions(&self) -> Vec<SeenVersion> {
         let version = |path: &PathBuf| {
             let meta = fs::metadata(path).ok()?;
-            Some((meta.dev(), meta.ino(), meta.ctime(), meta.ctime_nsec()))
+            Some(ReadVersion {
+                device: meta.dev(),
+                inode: meta.ino(),
+                changed: (meta.ctime(), meta.ctime_nsec()),
+                size: meta.size(),
+            })
         };
         self.paths.iter().map(version).collect()
     }
@@ -99,6 +122,14 @@ mod tests {
             fs::write(&rules, "new").unwrap();
             assert_eq!(reader.join().unwrap().as_deref(), Some("new"));
         });
+        fs::write(&rules, "").unwrap();
+        thread::scope(|scope| {
+            let reader = scope.spawn(read);
+            fs::write(&rules, "newest").unwrap();
+            assert_eq!(reader.join().unwrap().as_deref(), Some("newest"), "emptied before");
+        });
+        fs::write(&rules, "").unwrap();
+        assert_eq!(read().as_deref(), Some(""), "the control: it stays empty");
         fs::remove_file(&rules).unwrap();
         assert_eq!(read(), None, "the control: it stays away");
     }

@@ -130,7 +130,7 @@ main(async () => {
   await row(page, "rm -rf /").waitFor();
   check((await page.locator(".calls-table tbody tr").count()) === 1, "the filter is kept");
   check((await page.getByLabel("Filter calls").inputValue()) === "tool:bash outcome:refused", "and it is shown");
-  await page.getByText("toolcrib audit search --outcome refused --tool bash").or(page.getByText("toolcrib audit search --tool bash --outcome refused")).waitFor();
+  await page.getByText("toolcrib audit search --outcome=refused --tool=bash").or(page.getByText("toolcrib audit search --tool=bash --outcome=refused")).waitFor();
   await page.goto(`${PAGE_URL}/audit?filter=door:window`);
   await page.getByText("door is one of terminal, http, mcp, plugin").waitFor();
   for (const [show, expected] of [["asked", 4], ["changed", 2], ["command", 1], ["refused", 3]]) {

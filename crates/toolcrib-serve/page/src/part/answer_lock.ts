@@ -46,12 +46,16 @@ function useSettling(): boolean {
   return isSettling;
 }
 
+/** Of the bottom of a phone's screen, the answer and the views cover this much. */
+const COVERED_ON_PHONE = "0px 0px -190px 0px";
+
 /** Whether an element has been on the screen since all before it was there. */
-function useSeen(element: { current: HTMLElement | null }, isComplete: boolean): boolean {
+export function useSeen(element: { current: HTMLElement | null }, isComplete: boolean): boolean {
   const [isSeen, setSeen] = useState(false);
   useEffect(() => {
     if (element.current === null || !isComplete || isSeen) return;
-    const observer = new IntersectionObserver((entries) => entries.at(-1)!.isIntersecting && setSeen(true));
+    const rootMargin = matchMedia("(max-width: 760px)").matches ? COVERED_ON_PHONE : "0px";
+    const observer = new IntersectionObserver((entries) => entries.at(-1)!.isIntersecting && setSeen(true), { rootMargin });
     observer.observe(element.current);
     return () => observer.disconnect();
   }, [isComplete, isSeen]);

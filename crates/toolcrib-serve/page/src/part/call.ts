@@ -127,7 +127,9 @@ const NOT_WHAT_WAS_APPROVED = /something changed after the question|it is not th
 
 /** Whether a person said that a call may run. */
 export function wasApproved(call: Outcome): boolean {
-  if (call.approved === true || NOT_WHAT_WAS_APPROVED.test(call.message ?? "")) return true;
+  if (call.approved === true) return true;
+  // A message can repeat what an agent wrote. That of a person's answer does not.
+  if (call.by !== null && call.error === "declined" && NOT_WHAT_WAS_APPROVED.test(call.message ?? "")) return true;
   return call.decision === "allow" && call.by !== null && call.by !== MODEL;
 }
 
@@ -162,17 +164,16 @@ export function aboutOf(args: string | null | undefined): string {
   return whole === undefined ? oneLine(args ?? "") : gistOf(whole);
 }
 
+const COMMANDS = ["command", "cmd", "script"];
 const PATHS = ["file_path", "path", "base_path"];
 
-/** What arguments say on one line: the command, or the path and then the others. */
+/** What arguments say on one line: the command or the path, and then the others. */
 export function gistOf(args: unknown): string {
   if (!isArgs(args)) return oneLine(JSON.stringify(args) ?? "");
-  const command = commandOf(args);
-  if (command !== null) return oneLine(command);
-  const key = PATHS.find((it) => typeof args[it] === "string");
+  const key = commandKey(args) ?? PATHS.find((it) => typeof args[it] === "string");
   if (key === undefined) return oneLine(JSON.stringify(args));
-  const { [key]: path, ...others } = args;
-  return oneLine(Object.keys(others).length === 0 ? String(path) : `${path} ${JSON.stringify(others)}`);
+  const { [key]: first, ...others } = args;
+  return oneLine(Object.keys(others).length === 0 ? String(first) : `${first} ${JSON.stringify(others)}`);
 }
 
 /** The command among the arguments, if they are whole. */
@@ -181,9 +182,20 @@ export function commandIn(args: string | null | undefined): string | null {
   return whole === undefined ? null : commandOf(whole);
 }
 
+/** The arguments beside the command, if there are any. */
+export function besideCommand(args: string | null | undefined): Args | null {
+  const whole = wholeArgs(args);
+  const key = whole === undefined ? undefined : commandKey(whole);
+  if (whole === undefined || key === undefined) return null;
+  const { [key]: _, ...others } = whole;
+  return Object.keys(others).length === 0 ? null : others;
+}
+
+const commandKey = (args: Args) => COMMANDS.find((it) => typeof args[it] === "string");
+
 function commandOf(args: Args): string | null {
-  const command = args.command ?? args.cmd ?? args.script;
-  return typeof command === "string" ? command : null;
+  const key = commandKey(args);
+  return key === undefined ? null : String(args[key]);
 }
 
 function isArgs(all: unknown): all is Args {

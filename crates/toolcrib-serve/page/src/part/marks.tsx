@@ -35,10 +35,10 @@ export function Badge({ tone, mark, children }: { tone: "bad" | "wait" | "good" 
 }
 
 /** Something that a person can take in hand: a question or a proposal while it waits, a call. */
-export function Tag({ id, kind, isSettled = false }: { id: string; kind: "approvals" | "proposals" | "audit"; isSettled?: boolean }) {
+export function Tag({ id, kind, label, isSettled = false }: { id: string; kind: "approvals" | "proposals" | "audit"; label?: string; isSettled?: boolean }) {
   return (
     <a class={isSettled ? "tag settled" : "tag"} href={addressOf(kind, id)} title={plain(id)}>
-      {plain(kind === "proposals" ? id : shortId(id))}
+      {plain(label ?? (kind === "proposals" ? id : shortId(id)))}
     </a>
   );
 }

@@ -12,7 +12,8 @@ interface Version {
 
 /** Both lines are copied as they are shown: with what cannot be seen spelled out. */
 export function TitleBlock(same: SameElsewhere) {
-  const [command, request] = [plain(same.command), plain(same.request)];
+  const command = same.command === null ? null : plain(same.command);
+  const request = plain(same.request);
   const version = useData<Version>("/api/version");
   const at = updatedAt.value;
   return (
@@ -21,7 +22,13 @@ export function TitleBlock(same: SameElsewhere) {
         <div class="same">
           <dt>Same on the command line</dt>
           <dd>
-            <code>{command}</code> <Copy text={command} />
+            {command === null ? (
+              <span class="second">no command does</span>
+            ) : (
+              <>
+                <code>{command}</code> <Copy text={command} />
+              </>
+            )}
           </dd>
         </div>
         <div class="same">

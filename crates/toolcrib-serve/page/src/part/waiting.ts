@@ -45,28 +45,37 @@ export function useWaitingCalls({ isWanted = true } = {}): WaitingCalls {
   }, [data]);
 }
 
+/** Before the name of a mounted server, where it stands among proposals. */
+export const SERVER = "server:";
+
 export interface WaitingItem {
   kind: "approvals" | "proposals";
   id: string;
+  /** What a proposal is called: the tool, or the mounted server. */
+  name: string;
   /** The tool that would be called, or that is proposed. */
   tool: string;
   what: string;
-  until: string;
+  /** When it expires. What waits of a mounted server does not. */
+  until: string | null;
 }
 
 /** Returns what waits, least time first, and which tools have calls that wait. */
 export function useWaiting(): { items: WaitingItem[]; tools: ReadonlySet<string>; failure: ApiFailure | undefined } {
   const approvals = useQuestions({ everyMs: 2000 });
   const proposals = useData<Reply<"/api/tools/pending">>("/api/tools/pending", { live: true, everyMs: 5000 });
-  const failure = approvals.error ?? proposals.error;
+  const servers = useData<Reply<"/api/servers">>(loggedIn.value?.role === "agent" ? null : "/api/servers", { live: true, everyMs: 5000 });
+  const failure = approvals.error ?? proposals.error ?? servers.error;
   return useMemo(() => {
     const questions = (approvals.data?.approvals ?? []).map((it): WaitingItem => {
       const { principal, door, client } = it.caller;
       const who = askerWords({ principal: principal.name, role: principal.role, door, client });
-      return { kind: "approvals", id: it.id, tool: it.tool, what: `${who}: ${gistOf(it.args)}`, until: it.expires_at };
+      return { kind: "approvals", id: it.id, name: it.tool, tool: it.tool, what: `${who}: ${gistOf(it.args)}`, until: it.expires_at };
     });
-    const proposed = (proposals.data?.pending ?? []).map((it): WaitingItem => ({ kind: "proposals", id: it.toolName, tool: `plugins/${it.toolName}`, what: `${principalWords(it.by)}: proposes a tool`, until: it.expiresAt }));
-    const items = [...questions, ...proposed].sort((a, b) => a.until.localeCompare(b.until));
+    const proposed = (proposals.data?.pending ?? []).map((it): WaitingItem => ({ kind: "proposals", id: it.id, name: it.toolName, tool: `plugins/${it.toolName}`, what: `${principalWords(it.by)}: proposes a tool`, until: it.expiresAt }));
+    const mounted = (servers.data?.servers ?? []).filter((it) => it.waiting_hash != null);
+    const changed = mounted.map((it): WaitingItem => ({ kind: "proposals", id: SERVER + it.name, name: it.name, tool: it.name, what: "the MCP server has something new", until: null }));
+    const items = [...[...questions, ...proposed].sort((a, b) => a.until!.localeCompare(b.until!)), ...changed];
     return { items, tools: new Set(questions.map((it) => it.tool)), failure };
-  }, [approvals.data, proposals.data, failure]);
+  }, [approvals.data, proposals.data, servers.data, failure]);
 }

@@ -54,7 +54,7 @@ export function Approvals() {
           </div>
         )}
       </Shown>
-      <TitleBlock command={current === undefined ? commandLine("approvals list") : commandLine("approvals show", current)} request={current === undefined ? "GET /api/approvals" : `GET /api/approvals/${encodeURIComponent(current)}`} />
+      <TitleBlock command={current === undefined ? commandLine("approvals list") : commandLine("approvals show", [current])} request={current === undefined ? "GET /api/approvals" : `GET /api/approvals/${encodeURIComponent(current)}`} />
     </section>
   );
 }
@@ -64,7 +64,7 @@ function NothingWaits() {
     <div class="pane pad nothing">
       <Empty title="No question is open">
         A call that policy asks about waits here until somebody answers. To see one:{" "}
-        <code>toolcrib call clemini/bash command='rm -rf target' --park</code>
+        <code>toolcrib call forgekeeper/write_file path=note.txt content=hello --park</code>
       </Empty>
     </div>
   );

@@ -52,7 +52,7 @@ export function Audit() {
         </aside>
       </div>
       <TitleBlock
-        command={selected === "" ? commandOf(parsed.search, PAGE) : commandLine("audit show", selected)}
+        command={selected === "" ? commandOf(parsed.search, PAGE) : commandLine("audit show", [selected])}
         request={selected === "" ? `GET /api/audit?${queryOf(parsed.search, { limit: String(PAGE) })}` : `GET /api/audit/${encodeURIComponent(selected)}`}
       />
     </section>

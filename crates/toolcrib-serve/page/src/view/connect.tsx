@@ -62,7 +62,7 @@ export function Connect() {
 
 /** What gives the same elsewhere: the text of a client, the tokens, or the token with which a program begins. */
 function sameOf(chosen: string, snippet: Snippet | undefined, workspace: string): SameElsewhere {
-  if (snippet !== undefined) return { command: commandLine("mcp install", snippet.client, "--scope", snippet.scope, "-C", workspace, "--print"), request: "GET /api/connect" };
+  if (snippet !== undefined) return { command: commandLine(`mcp install ${snippet.client} --print`, [], { scope: snippet.scope, workspace }), request: "GET /api/connect" };
   if (chosen === "tokens") return { command: commandLine("tokens list"), request: "GET /api/tokens" };
   if (Object.hasOwn(OTHERS, chosen)) return { command: NEW_TOKEN, request: postRequest("/api/tokens", { name: "code-agent", role: "agent" }) };
   return { command: commandLine("mcp install"), request: "GET /api/connect" };

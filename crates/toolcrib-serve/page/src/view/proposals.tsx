@@ -10,7 +10,8 @@ import { Empty, FailureNote, Note, Shown } from "../part/notes.tsx";
 import { pageDown } from "../part/page_down.ts";
 import { TitleBlock } from "../part/title_block.tsx";
 import type { Reply } from "../reply.ts";
-import { ProposalQueue, SERVER, TOOL } from "./proposals/proposal_queue.tsx";
+import { SERVER } from "../part/waiting.ts";
+import { ProposalQueue, TOOL } from "./proposals/proposal_queue.tsx";
 import type { Plugin, Review } from "./proposals/proposal_words.ts";
 import { ReviewBody, ReviewHead } from "./proposals/review.tsx";
 import { ServerReview } from "./proposals/server_review.tsx";
@@ -48,8 +49,8 @@ export function Proposals() {
 function SameElsewhere({ current }: { current: string | undefined }) {
   if (current === undefined) return <TitleBlock command={commandLine("proposals list")} request="GET /api/tools/pending" />;
   if (current.startsWith(SERVER)) return <TitleBlock command={commandLine("plugins servers")} request="GET /api/servers" />;
-  if (current.startsWith(TOOL)) return <TitleBlock command={commandLine("plugins show", current.slice(TOOL.length))} request={`GET /api/plugins/${encodeURIComponent(current.slice(TOOL.length))}`} />;
-  return <TitleBlock command={commandLine("proposals show", current)} request={`GET /api/tools/pending/${encodeURIComponent(current)}`} />;
+  if (current.startsWith(TOOL)) return <TitleBlock command={commandLine("plugins show", [current.slice(TOOL.length)])} request={`GET /api/plugins/${encodeURIComponent(current.slice(TOOL.length))}`} />;
+  return <TitleBlock command={commandLine("proposals show", [current])} request={`GET /api/tools/pending/${encodeURIComponent(current)}`} />;
 }
 
 interface SelectedProps {

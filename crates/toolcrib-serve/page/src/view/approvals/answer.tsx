@@ -4,7 +4,7 @@ import type { RefObject } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { useKeys } from "../../keys.ts";
 import { type Closed, useAnswer } from "../../part/answer.ts";
-import { useAnswerLock } from "../../part/answer_lock.ts";
+import { useAnswerLock, useSeen } from "../../part/answer_lock.ts";
 import { Countdown } from "../../part/countdown.tsx";
 import { Key } from "../../part/marks.tsx";
 import { FailureNote, Note } from "../../part/notes.tsx";
@@ -33,6 +33,8 @@ export function Answer({ one, end, isComplete, showAll, onClosed }: Props) {
   const { isSeen, isLocked, why } = useAnswerLock({ end, isComplete, forbidden, expiresAt: approval.expires_at });
   const field = useRef<HTMLTextAreaElement>(null);
   const firstChoice = useRef<HTMLInputElement>(null);
+  const grantEnd = useRef<HTMLDivElement>(null);
+  const isGrantSeen = useSeen(grantEnd, true);
 
   const whyNoYes = elsewhere
     ? "The call is of another workspace, so it can only be approved there."
@@ -43,7 +45,7 @@ export function Answer({ one, end, isComplete, showAll, onClosed }: Props) {
   const yesOff = noOff || whyNoYes !== null || !isSeen;
 
   const decide = (decision: Decision) => () => {
-    if (decision === "deny" ? noOff : yesOff) return;
+    if (decision === "deny" ? noOff : yesOff || (decision === "always" && !isGrantSeen)) return;
     void send(`/api/approvals/${approval.id}`, { decision, ...(decision === "deny" && words !== "" ? { words } : {}), ...(decision === "always" ? { grant: chosen } : {}) });
   };
   const [yes, no, always] = [decide("approve"), decide("deny"), decide("always")];
@@ -100,7 +102,8 @@ export function Answer({ one, end, isComplete, showAll, onClosed }: Props) {
         <div class="section stack">
           <AlwaysHead />
           <AlwaysChoice approval={approval} chosen={chosen} choose={setChosen} first={firstChoice} />
-          <button type="button" class="large" aria-disabled={yesOff} aria-describedby="answer-off" onClick={always}>
+          <div ref={grantEnd} class="question-end" />
+          <button type="button" class="large" aria-disabled={yesOff || !isGrantSeen} aria-describedby="answer-off" onClick={always}>
             Run and store the grant <Key name="a" />
           </button>
         </div>

@@ -82,8 +82,8 @@ export function QuestionBody({ one, isBeside, turnBeside, showAll, end }: BodyPr
   const { approval, changed, edits } = one;
   const command = askedCommand(approval, one.command);
   const rest = Object.entries(askedArguments(approval)).filter(([, value]) => value !== command);
-  // Differences show what the arguments of an edit say.
-  const isSaid = edits.some((edit) => edit.difference !== null);
+  // Lines that differ show what the arguments of an edit say. Where one edit has only a note, the arguments are all there is.
+  const isSaid = edits.length > 0 && edits.every(({ difference }) => difference !== null && "lines" in difference);
   return (
     <>
       {approval.status === "pending" && changed.length > 0 && (

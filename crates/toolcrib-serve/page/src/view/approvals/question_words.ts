@@ -1,4 +1,5 @@
 // What is said about a question: its fields in words. Everything that came from an agent goes through `plain`.
+import { shellWord } from "../../part/command_line.ts";
 import { oneLine, plain, span } from "../../format.ts";
 import { askerWords, doorWords } from "../../part/words.ts";
 import type { Reply } from "../../reply.ts";
@@ -71,6 +72,7 @@ export function undoWords(approval: Approval): { back: string; not: string } {
   if (changes.length === 0 && files.length === 0) return { back: "", not: "Nothing takes back what this tool does." };
   const [made, changed] = [changes.filter((it) => it.kind === "create"), changes.filter((it) => it.kind !== "create")];
   const back = [changed.length > 0 && `puts back ${paths(changed)}`, made.length > 0 && `removes ${paths(made)}`].filter(Boolean).join(", ");
+  if (back === "") return { back: "", not: "Nothing takes back what this tool does." };
   return { back: `${back}, as long as nobody changes ${changes.length > 1 ? "them" : "it"} afterwards`, not: "" };
 }
 
@@ -85,7 +87,7 @@ export function listed(names: string[]): string {
 export function coversWords(covers: GrantOffer["wish"]["covers"], workspace: string): string {
   const below = (path: string) => plain(path.startsWith(`${workspace}/`) ? path.slice(workspace.length + 1) : path);
   if ("call" in covers) return "this exact call";
-  if ("argv" in covers) return `commands that begin with ${covers.argv.map(plain).join(" ")}`;
+  if ("argv" in covers) return `commands that begin with ${plain(covers.argv.map(shellWord).join(" "))}`;
   if ("path" in covers) return `changes to ${below(covers.path)}`;
   if ("edits" in covers) return covers.edits === workspace ? "all edits" : `edits below ${below(covers.edits)}/`;
   return `connections to ${plain(covers.host.host)}:${covers.host.port}`;

@@ -1,4 +1,4 @@
-// The questions at the left: those that wait, least time first, and those of the last hour.
+// The questions at the left: those that wait, new ones last, and those that were answered or expired.
 import { useRef } from "preact/hooks";
 import { count, oneLine, plain, shortId } from "../../format.ts";
 import { Boundary } from "../../part/boundary.tsx";

@@ -68,7 +68,7 @@ export function queryOf(search: Search, more: Record<string, string> = {}): stri
 
 /** The same on the command line, which shows a call by its id and finds others by the other filters. */
 export function commandOf({ call, ...search }: Search, limit: number): CommandLine {
-  return call === undefined ? searchCommand(search, limit) : commandLine("audit show", call);
+  return call === undefined ? searchCommand(search, limit) : commandLine("audit show", [call]);
 }
 
 /** Whether the server would find a call. What the reply says is not known here. */

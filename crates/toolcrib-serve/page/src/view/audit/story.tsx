@@ -5,7 +5,7 @@ import { Output } from "./output.tsx";
 import { timelineOf, waitedWords, type CallStory, type StoryReply, type Timeline } from "./timeline.ts";
 import { useData } from "../../data.ts";
 import { absolute, bytes, count, duration, oneLine, plain, preciseClock, shortHash } from "../../format.ts";
-import { becameOf, commandIn, endWords, wasApproved } from "../../part/call.ts";
+import { becameOf, besideCommand, commandIn, endWords, wasApproved } from "../../part/call.ts";
 import { FileDifferenceTable } from "../../part/file_difference.tsx";
 import { filterWord } from "../../part/filter_word.ts";
 import { Badge, Key, Tag } from "../../part/marks.tsx";
@@ -33,7 +33,7 @@ function Whole({ reply, reload, close }: { reply: StoryReply; reload: () => void
   const isWaiting = useWaitingCalls({ isWanted: timeline.wait?.to === null }).has(story);
   const became = becameOf(story, isWaiting);
   const canUndo = story.changes.length > 0 && story.taken_back_by == null && mayUndo();
-  const command = commandIn(story.args);
+  const [command, beside] = [commandIn(story.args), besideCommand(story.args)];
   const told = differences.map((difference, at) => ({ difference, change: story.changes[at]! }));
   return (
     <article aria-label="The story of this call">
@@ -52,7 +52,10 @@ function Whole({ reply, reload, close }: { reply: StoryReply; reload: () => void
           </button>
         )}
       </header>
-      <div class="story-what">{command === null ? <Foreign text={story.args ?? "no arguments on the record"} /> : <Foreign text={command} />}</div>
+      <div class="story-what">
+        {command === null ? <Foreign text={story.args ?? "no arguments on the record"} /> : <Foreign text={command} />}
+        {beside !== null && <Foreign class="small" text={JSON.stringify(beside, null, 2)} />}
+      </div>
       <h3 class="stages">Stages</h3>
       <ol class="timeline">
         <Found story={story} />

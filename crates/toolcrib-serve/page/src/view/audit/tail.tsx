@@ -1,6 +1,6 @@
 // The tail of the record: one row for each call, newest first. Rows keep their place while a person reads.
 import { Fragment, type RefObject } from "preact";
-import { clock, preciseClock } from "../../format.ts";
+import { clock, day, preciseClock } from "../../format.ts";
 import { missedCalls, pausedAt, resume } from "../../live.ts";
 import { CallHead, CallRow } from "../../part/call_row.tsx";
 import { Key, PathCells } from "../../part/marks.tsx";
@@ -136,7 +136,7 @@ function TailTime({ at }: { at: string }) {
   const isOld = Date.now() - Date.parse(at) > DAY;
   return (
     <>
-      {isOld && <span class="third">{at.slice(0, 10)} </span>}
+      {isOld && <span class="third">{day(at)} </span>}
       {preciseClock(at)}
     </>
   );

@@ -6,7 +6,7 @@ import { loggedIn } from "../../api.ts";
 import { NEW_TOKEN } from "../../part/command_line.ts";
 import { CodeBox } from "../../part/texts.tsx";
 
-function TokenStep({ onToken }: { onToken: (token: string) => void }) {
+function TokenStep({ onToken = () => undefined }: { onToken?: (token: string) => void }) {
   return (
     <li>
       <h3>Make a token for it</h3>
@@ -18,9 +18,9 @@ function TokenStep({ onToken }: { onToken: (token: string) => void }) {
 }
 
 export function HttpSteps() {
-  const [token, setToken] = useState<string>();
-  const shown = token ?? "$TOOLCRIB_TOKEN";
-  const curl = `curl -H "Authorization: Bearer ${shown}" -H 'Content-Type: application/json' \\
+  // A token in a command would stay in the history of the shell.
+  const curl = `read -rs TOOLCRIB_TOKEN   # paste the token, then Enter
+curl -H "Authorization: Bearer $TOOLCRIB_TOKEN" -H 'Content-Type: application/json' \\
   ${location.origin}/api/tools/execute/read_dir \\
   -d '{"args": {"path": "."}}'`;
   return (
@@ -30,7 +30,7 @@ export function HttpSteps() {
         Every tool is a request, which is checked, decided, run in the sandbox and recorded. <a href="/docs">The OpenAPI specification</a> has all of them.
       </p>
       <ol>
-        <TokenStep onToken={setToken} />
+        <TokenStep />
         <li>
           <h3>Call a tool</h3>
           <CodeBox text={curl} />

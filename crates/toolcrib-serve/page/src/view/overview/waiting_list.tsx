@@ -28,14 +28,14 @@ export function WaitingList({ items, failure }: { items: WaitingItem[]; failure:
       <ul class="waiting">
         {items.slice(0, MOST_WAITING).map((item) => (
           <li key={item.kind + item.id}>
-            <Tag kind={item.kind} id={item.id} />
+            <Tag kind={item.kind} id={item.id} {...(item.kind === "proposals" ? { label: item.name } : {})} />
             {item.kind === "approvals" && (
               <code class="clip" title={plain(item.tool)}>
                 {oneLine(item.tool)}
               </code>
             )}
             <span class="end brass">
-              <Left until={item.until} suffix=" left" short />
+              {item.until !== null && <Left until={item.until} suffix=" left" short />}
             </span>
             <span class="who second clip" title={plain(item.what)}>
               {oneLine(item.what).slice(0, 200)}

@@ -1,4 +1,5 @@
 // What waits at the left: proposed tools and tools of MCP servers, then what was answered, then the tools there are.
+import { SERVER } from "../../part/waiting.ts";
 import { count, oneLine, plain, shortHash } from "../../format.ts";
 import { Key, Mark } from "../../part/marks.tsx";
 import { Empty } from "../../part/notes.tsx";
@@ -7,7 +8,6 @@ import { counted, principalWords } from "../../part/words.ts";
 import { addressOf } from "../../router.ts";
 import { type Kept, type Pending, pendingGist, type Plugin, type Server } from "./proposal_words.ts";
 
-export const SERVER = "server:";
 export const TOOL = "tool:";
 
 interface Props {

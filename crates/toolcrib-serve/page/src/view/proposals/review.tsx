@@ -97,6 +97,7 @@ export function ReviewBody({ review, isBeside, turnBeside, isWhole, showAll, end
 
 function Permissions({ review }: { review: Review }) {
   const rows = permissionRows(review.permissions, review.permissionChanges);
+  const { grants } = review;
   const active = comparedWith(review);
   return (
     <section class="section">
@@ -139,6 +140,20 @@ function Permissions({ review }: { review: Review }) {
             ))}
           </tbody>
         </table>
+      )}
+      {grants.length > 0 && (
+        <>
+          <p class="brass">
+            <Mark name="waits" /> People have granted calls of this tool. What they granted holds for this version, too:
+          </p>
+          <ul class="bullets">
+            {grants.map((it) => (
+              <li key={it} class="mono all">
+                {plain(it)}
+              </li>
+            ))}
+          </ul>
+        </>
       )}
     </section>
   );

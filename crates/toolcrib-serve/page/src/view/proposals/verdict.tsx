@@ -88,7 +88,7 @@ export function Verdict({ review, end, showAll, onClosed }: Props) {
       </div>
       <WhatIsApproved hash={proposal.hash} />
       <div class="section">
-        <h2>Checks</h2>
+        <h2>Checked when it was proposed</h2>
         <ul class="checks">
           <li>
             <Mark name="passed" /> its name is its own and like no other

@@ -57,7 +57,9 @@ export function Explain({ onExplained, onCall }: { onExplained: (explained: Expl
   useEffect(() => {
     const isPlugin = plugins.data?.plugins.some((it) => it.name === tool) === true;
     const fullName = tool.includes("/") ? tool : `${isPlugin ? "plugins" : "forgekeeper"}/${tool}`;
-    const same = { command: callCommand("policy explain", fullName, args ?? {}), request: postRequest("/api/rules/explain", body(tool, args ?? {})) };
+    // The command explains the calls of whoever runs it.
+    const command = who === "" ? callCommand("policy explain", fullName, args ?? {}) : null;
+    const same = { command, request: postRequest("/api/rules/explain", body(tool, args ?? {})) };
     onCall(tool === "" || args === undefined ? undefined : same);
   }, [tool, who, JSON.stringify(args), plugins.data]);
 

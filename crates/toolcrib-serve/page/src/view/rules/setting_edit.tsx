@@ -125,7 +125,7 @@ function NewValue({ name, setting }: { name: string; setting: Setting }) {
         <input {...shared} class="mono" inputMode={setting.kind === "number" ? "numeric" : "text"} spellcheck={false} autocomplete="off" value={textOf(current)} onInput={(event) => set(event.currentTarget.value)} />
       )}
       <p class="about" id="new-value-about">
-        {wanted === null ? "It is taken out of the file: the default holds." : { list: "One per line.", table: "As JSON.", choice: "Strictest first.", number: "", text: "" }[setting.kind]}
+        {wanted === null ? "It is taken out of this file." : { list: "One per line.", table: "As JSON.", choice: "Strictest first.", number: "", text: "" }[setting.kind]}
       </p>
     </div>
   );

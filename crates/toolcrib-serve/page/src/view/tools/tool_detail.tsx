@@ -64,7 +64,7 @@ export function ToolDetail({ name }: { name: string }) {
           )}
         </aside>
       </div>
-      <TitleBlock command={same?.command ?? commandLine("stats resources", name)} request={same?.request ?? `GET ${path}`} />
+      <TitleBlock command={same === undefined ? commandLine("stats resources", [name]) : same.command} request={same?.request ?? `GET ${path}`} />
     </section>
   );
 }

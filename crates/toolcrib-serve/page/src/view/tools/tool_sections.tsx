@@ -191,7 +191,7 @@ export function Versions({ data, row }: { data: ToolSeries; row: ToolRow | undef
   );
 }
 
-/** The rules that name this tool. What decides about one call is in "Explain a call". */
+/** The rules that name this tool, and those that name none. What decides about one call is in "Explain a call". */
 export function PolicyOf({ name, row }: { name: string; row: ToolRow | undefined }) {
   const loaded = useData<Reply<"/api/rules">>("/api/rules");
   const [catalogue, bare] = [name.split("/")[0]!, name.split("/").slice(1).join("/")];
