@@ -3310,7 +3310,7 @@ export interface operations {
                         ok: boolean;
                         /** @description All tools together. */
                         strip: {
-                            /** @description What waits for a person. */
+                            /** @description What waits for a person: calls, or proposed tools and what is new of mounted servers. */
                             approvals: {
                                 /**
                                  * Format: date-time
@@ -3381,7 +3381,7 @@ export interface operations {
                                 /** @description At each point. */
                                 series_ms: (number | null)[];
                             };
-                            /** @description What waits for a person. */
+                            /** @description What waits for a person: calls, or proposed tools and what is new of mounted servers. */
                             proposals: {
                                 /**
                                  * Format: date-time
@@ -7652,7 +7652,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @description What waits for a person. */
+                        /** @description What waits for a person: calls, or proposed tools and what is new of mounted servers. */
                         approvals: {
                             /**
                              * Format: date-time
@@ -7662,7 +7662,7 @@ export interface operations {
                             waiting: number;
                         };
                         ok: boolean;
-                        /** @description What waits for a person. */
+                        /** @description What waits for a person: calls, or proposed tools and what is new of mounted servers. */
                         proposals: {
                             /**
                              * Format: date-time
