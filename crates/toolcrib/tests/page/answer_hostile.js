@@ -26,6 +26,10 @@ main(async () => {
   check(shown.includes("\\u{202e}") && shown.includes("\\u{1b}") && !/[\u001b\u202e\u200b]/.test(shown), `what is hidden is spelled out: ${shown}`);
   check((await page.locator("main img, main script").count()) === 0, "nothing became an element");
   await page.getByRole("heading", { name: /Just before/ }).scrollIntoViewIfNeeded();
+  await page.waitForFunction(() => document.querySelector("button.yes").getAttribute("aria-disabled") === "false");
+  // The grant is long, so its end was not on the screen.
+  check(await isOff(page, "Run and store the grant"), "nobody stores a grant that was not shown");
+  await page.getByRole("button", { name: "Run and store the grant" }).scrollIntoViewIfNeeded();
   await page.waitForFunction(() => document.querySelectorAll("[aria-disabled=true]").length === 0);
   await checkBothThemes(page, "answer_hostile");
 
