@@ -62,7 +62,8 @@ main(async () => {
   await page.getByText("It ran").waitFor();
   const allowed = await execute("clemini/edit", { file_path: "notes.txt", old_string: "three", new_string: "3" });
   check(allowed.status === 200, `the grant allows it: ${JSON.stringify(allowed.body)}`);
-  await page.getByRole("button", { name: "Revoke the grant" }).click();
+  await page.getByRole("button", { name: "Revoke the grant…" }).click();
+  await page.getByRole("button", { name: "Revoke the grant", exact: true }).click();
   await page.getByText("Revoked.").waitFor();
   await asked("clemini/edit", { file_path: "notes.txt", old_string: "1", new_string: "one" });
 

@@ -69,11 +69,13 @@ main(async () => {
   // What is active now is compared with what it replaced, not with itself.
   await page.getByRole("heading", { name: "agent proposed a new version of count_lines" }).waitFor();
   check((await region.getByText("the same as the active version").count()) === 0, "it is not compared with itself");
-  await act(page, null, "Roll back to this version");
+  await act(page, null, "Roll back to version");
+  await act(page, null, /^Roll back to [0-9a-f]{12}$/);
   await page.getByText(`Rolled back to ${first.hash.slice(0, 12)}.`).waitFor();
   check((await lines()) === 3, `the first version is back: ${await lines()}`);
 
   // Off and on.
+  await act(page, null, "Switch off…");
   await act(page, null, "Switch off the tool");
   await page.getByText("Switched off: no agent can call it.").waitFor();
   check((await lines()) !== 3, "it cannot be called");

@@ -37,7 +37,8 @@ export function useAnswerLock({ end, isComplete, forbidden = null, expiresAt }: 
   return { isSeen, isLocked: isSettling || why !== null, why };
 }
 
-function useSettling(): boolean {
+/** Whether what has just appeared is still too new to be pressed. */
+export function useSettling(): boolean {
   const [isSettling, setSettling] = useState(true);
   useEffect(() => {
     const timer = setTimeout(() => setSettling(false), SETTLE_MS);

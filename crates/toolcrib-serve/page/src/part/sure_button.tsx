@@ -1,6 +1,7 @@
 // Buttons for what is not done at once: the first press shows what it would do by name, and a way back.
 import { type ComponentChildren, Fragment } from "preact";
 import { useState } from "preact/hooks";
+import { useSettling } from "./answer_lock.ts";
 import { Note } from "./notes.tsx";
 
 interface SureAction {
@@ -39,17 +40,24 @@ export function SureButton({ actions, question, keep = "Keep" }: Props) {
       </>
     );
   }
+  return <Second action={chosen} question={question} keep={keep} back={() => choose(undefined)} />;
+}
+
+/** The second button takes the place of the first, so a double press does nothing. */
+function Second({ action, question, keep, back }: { action: SureAction; question: ComponentChildren; keep: string; back: () => void }) {
+  const isSettling = useSettling();
+  const look = question === undefined ? "chip" : "";
   const run = async () => {
-    await chosen.act();
-    choose(undefined);
+    await action.act();
+    back();
   };
   const answers = (
     <>
-      {chosen.note !== undefined && <span class="sure-note second">{chosen.note}</span>}
-      <button type="button" class={`${look} no`} onClick={run}>
-        {chosen.sure}
+      {action.note !== undefined && <span class="sure-note second">{action.note}</span>}
+      <button type="button" class={`${look} no`} disabled={isSettling} onClick={run}>
+        {action.sure}
       </button>{" "}
-      <button type="button" class={look} onClick={() => choose(undefined)}>
+      <button type="button" class={look} onClick={back}>
         {keep}
       </button>
     </>

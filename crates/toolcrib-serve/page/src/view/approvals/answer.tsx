@@ -45,7 +45,11 @@ export function Answer({ one, end, isComplete, showAll, onClosed }: Props) {
   const yesOff = noOff || whyNoYes !== null || !isSeen;
 
   const decide = (decision: Decision) => () => {
-    if (decision === "deny" ? noOff : yesOff || (decision === "always" && !isGrantSeen)) return;
+    if (decision === "deny" ? noOff : yesOff) return;
+    if (decision === "always" && !isGrantSeen) {
+      grantEnd.current?.scrollIntoView({ block: "nearest" });
+      return;
+    }
     void send(`/api/approvals/${approval.id}`, { decision, ...(decision === "deny" && words !== "" ? { words } : {}), ...(decision === "always" ? { grant: chosen } : {}) });
   };
   const [yes, no, always] = [decide("approve"), decide("deny"), decide("always")];

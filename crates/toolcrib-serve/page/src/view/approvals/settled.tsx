@@ -5,6 +5,7 @@ import { type Loaded, useData } from "../../data.ts";
 import { absolute, duration, oneLine, plain } from "../../format.ts";
 import { Key, Mark } from "../../part/marks.tsx";
 import { FailureNote } from "../../part/notes.tsx";
+import { SureButton } from "../../part/sure_button.tsx";
 import { Ago, Foreign, Sentence } from "../../part/texts.tsx";
 import { mayUndo, UndoCall } from "../../part/undo.tsx";
 import { counted } from "../../part/words.ts";
@@ -159,10 +160,9 @@ function StoredGrant({ id, wish }: { id: string; wish: unknown }) {
           <p class="second">
             Used {counted(grant.use_count, "time")}{grant.expires_at === null ? ", until revoked" : <>, until <time>{absolute(grant.expires_at)}</time></>}
           </p>
-          <button type="button" onClick={revoke}>
-            Revoke the grant
-          </button>
-          <p class="second">It stops holding at once, for everybody.</p>
+          <p>
+            <SureButton actions={[{ button: "Revoke the grant…", note: "It stops holding at once, for everybody.", sure: "Revoke the grant", act: revoke }]} />
+          </p>
         </>
       )}
       {failure && <FailureNote what="The grant was not revoked." failure={failure} />}

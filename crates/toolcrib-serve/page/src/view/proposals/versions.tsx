@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import { ApiFailure, loggedIn, post } from "../../api.ts";
 import { plain } from "../../format.ts";
 import { FailureNote } from "../../part/notes.tsx";
+import { SureButton } from "../../part/sure_button.tsx";
 import { Ago } from "../../part/texts.tsx";
 import { principalWords } from "../../part/words.ts";
 import type { Plugin } from "./proposal_words.ts";
@@ -50,19 +51,32 @@ export function Versions({ plugin, onChanged }: { plugin: Plugin; onChanged: () 
                 </span>
               </span>
               {canGoBack && (
-                <button type="button" disabled={isBusy} onClick={send("rollback", { version: it.version }, "The tool was not rolled back.", `Rolled back to ${it.version.slice(0, 12)}.`)}>
-                  Roll back to this<span class="unseen"> version, {it.version.slice(0, 12)}</span>
-                </button>
+                <SureButton
+                  actions={[
+                    {
+                      button: "Roll back…",
+                      label: `Roll back to version ${it.version.slice(0, 12)}…`,
+                      sure: `Roll back to ${it.version.slice(0, 12)}`,
+                      act: send("rollback", { version: it.version }, "The tool was not rolled back.", `Rolled back to ${it.version.slice(0, 12)}.`),
+                    },
+                  ]}
+                />
               )}
             </li>
           );
         })}
       </ul>
-      {isAdmin ? (
-        <button type="button" disabled={isBusy} onClick={plugin.enabled ? send("disable", {}, "The tool was not switched off.", "Switched off: no agent can call it.") : send("enable", {}, "The tool was not switched on.", "Switched on: agents can call it again.")}>
-          {plugin.enabled ? "Switch off the tool" : "Switch on the tool"}
+      {isAdmin && plugin.enabled && (
+        <p>
+          <SureButton actions={[{ button: "Switch off…", note: "Agents can no longer call it.", sure: "Switch off the tool", act: send("disable", {}, "The tool was not switched off.", "Switched off: no agent can call it.") }]} />
+        </p>
+      )}
+      {isAdmin && !plugin.enabled && (
+        <button type="button" disabled={isBusy} onClick={send("enable", {}, "The tool was not switched on.", "Switched on: agents can call it again.")}>
+          Switch on the tool
         </button>
-      ) : (
+      )}
+      {!isAdmin && (
         <p class="third">An admin can roll back, and switch the tool off.</p>
       )}
       <p role="status">{done !== "" && <b>{done}</b>}</p>
