@@ -152,6 +152,30 @@ pub fn run() -> Result<(), Box<dyn Error>> {
     announce("starting the server in a scratch project");
     println!("    {}", scratch.path().join("project").display());
     let mut server = DemoServer::start(&scratch)?;
+    let made = make_calls(&server, &scratch);
+    // Ctrl-C also ends the call that runs. Then nothing failed.
+    if made.is_err() && server.ends_soon()? {
+        return server.end();
+    }
+    let _mcp_agent = made?;
+    println!("\n{}", server.invitation);
+    println!(
+        "The first agent goes on reading. Ctrl-C stops everything, and removes the scratch project."
+    );
+    let mut turn = CALLS[..4].iter().cycle();
+    while server.is_running()? {
+        std::thread::sleep(PAUSE);
+        if let Some(call) = turn.next()
+            && server.is_running()?
+        {
+            server.call(call.words)?;
+        }
+    }
+    server.end()
+}
+
+/// Makes the calls of both agents. Returns the one over MCP, which stays connected.
+fn make_calls(server: &DemoServer, scratch: &TempDir) -> Result<McpAgent, Box<dyn Error>> {
     announce("an agent makes calls over HTTP");
     for call in &CALLS {
         tell(call.about, server.call(call.words)?, call.end)?;
@@ -170,20 +194,7 @@ pub fn run() -> Result<(), Box<dyn Error>> {
     for (about, tool, args, end) in mcp_calls() {
         tell(about, agent.call(tool, &args)?, end)?;
     }
-    println!("\n{}", server.invitation);
-    println!(
-        "The first agent goes on reading. Ctrl-C stops everything, and removes the scratch project."
-    );
-    let mut turn = CALLS[..4].iter().cycle();
-    while server.is_running()? {
-        std::thread::sleep(PAUSE);
-        if let Some(call) = turn.next()
-            && server.is_running()?
-        {
-            server.call(call.words)?;
-        }
-    }
-    server.end()
+    Ok(agent)
 }
 
 /// Prints how a call ended. An end that is not the expected one leaves a view of the page without its content.
@@ -269,6 +280,17 @@ impl DemoServer {
 
     fn is_running(&mut self) -> Result<bool, Box<dyn Error>> {
         Ok(self.child.try_wait()?.is_none())
+    }
+
+    /// Returns whether the server ends within a second.
+    fn ends_soon(&mut self) -> Result<bool, Box<dyn Error>> {
+        for _ in 0..20 {
+            if !self.is_running()? {
+                return Ok(true);
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Ok(false)
     }
 
     fn end(mut self) -> Result<(), Box<dyn Error>> {
