@@ -49,6 +49,7 @@ mod tools_folder;
 pub mod version_approval;
 pub mod version_hash;
 pub mod version_store;
+pub mod worker_counts;
 mod worker_line;
 pub mod worker_pool;
 mod written_folder;

@@ -18,6 +18,7 @@ use crate::pool_bell::PoolBell;
 use crate::program_run::{ProgramMode, ProgramResources};
 use crate::program_volume::{ProgramVolume, open_volumes};
 use crate::secret_values::SecretValues;
+use crate::worker_counts::WorkerCounts;
 
 /// What holds for all programs.
 #[derive(Clone, Debug)]
@@ -108,8 +109,14 @@ impl ProgramPool {
 
     /// Returns how many processes there are.
     pub fn running(&self) -> usize {
+        let WorkerCounts { busy, idle, .. } = self.counts();
+        busy + idle
+    }
+
+    /// Returns how many processes are busy, and how many are ready.
+    pub fn counts(&self) -> WorkerCounts {
         let state = self.state();
-        state.idle.len() + state.taken
+        WorkerCounts { busy: state.taken, idle: state.idle.len(), most: self.limits.processes }
     }
 
     /// Kills every idle process, and lets no further call begin. Calls that run are ended by their tokens.

@@ -15,6 +15,7 @@ use crate::module_failure::{RunFacts, plugin_error};
 use crate::plugin_declaration::PluginDeclaration;
 use crate::plugin_error::{PluginError, PluginErrorKind};
 use crate::pool_bell::PoolBell;
+use crate::worker_counts::WorkerCounts;
 use crate::worker_line::{Console, EndKind, EngineLimit, EngineLimits, ModuleEnd};
 
 /// The longest source of a module, in bytes.
@@ -118,8 +119,14 @@ impl WorkerPool {
 
     /// Returns how many workers there are.
     pub fn running(&self) -> usize {
+        let WorkerCounts { busy, idle, .. } = self.counts();
+        busy + idle
+    }
+
+    /// Returns how many workers are busy, and how many are ready.
+    pub fn counts(&self) -> WorkerCounts {
         let state = self.state();
-        state.idle.len() + state.taken
+        WorkerCounts { busy: state.taken, idle: state.idle.len(), most: self.limits.workers }
     }
 
     /// Kills every idle worker, and lets no further call begin. Calls that run are ended by their tokens.

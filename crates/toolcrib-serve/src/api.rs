@@ -59,6 +59,7 @@ mod undo;
 mod undo_preview;
 mod version;
 mod waiting;
+mod workers;
 
 use std::sync::Arc;
 
@@ -86,7 +87,7 @@ pub(crate) use outliving::{Outliving, Panicked};
 pub use overview_source::{
     HealthState, Measure, RecordedOverview, RecordedSeries, ToolHealth, WorseMeasure,
 };
-pub use plugin_source::LivePlugins;
+pub use plugin_source::{LivePlugins, WorkerGroup, WorkerKind};
 pub use rules_replay::{ReplayedCall, RulesReplay, WantedReplay};
 pub(crate) use running_calls::RunningCall;
 pub use running_calls::RunningCalls;
@@ -105,6 +106,7 @@ fn described_operations() -> Vec<Operation> {
         statistics::operations,
         overview::operations,
         waiting::operations,
+        workers::operations,
         calls::operations,
         approvals::operations,
         audit::operations,

@@ -40,7 +40,8 @@ pub use api::{
     ReportError, ReportKind, RestoredFile, RulesChanged, RulesReplay, RunningCalls, SettingsReport,
     SettingsState, SharedFlush, ShownChange, ShownSetting, ShownVersions, Statistics, TaskState,
     TaskSummary, TextDifference, ToolConfig, ToolConfigChange, ToolHealth, UndoPreview, UndoReport,
-    Wanted, WantedChanges, WantedReplay, WorseMeasure, has_bare_names, routes, session_of,
+    Wanted, WantedChanges, WantedReplay, WorkerGroup, WorkerKind, WorseMeasure, has_bare_names,
+    routes, session_of,
 };
 pub use body::JsonBody;
 pub use config::{ConnectionBounds, ListenAddress, RequestBounds, RequestRate, ServerConfig};

@@ -3,7 +3,7 @@
 use toolcrib_core::Principal;
 use toolcrib_plugins::lifecycle::Lifecycle;
 use toolcrib_plugins::{PluginError, PluginErrorKind};
-use toolcrib_serve::{LivePlugins, ServerFields, has_bare_names};
+use toolcrib_serve::{LivePlugins, ServerFields, WorkerGroup, has_bare_names};
 
 use super::live_settings::LiveSettings;
 use super::toolset::toolset;
@@ -32,6 +32,10 @@ impl LivePlugins for LiveSettings {
         let imports = plugins.waiting_imports(&settings);
         servers.extend(imports.iter().map(ServerFields::of_import));
         Ok(servers)
+    }
+
+    fn workers(&self) -> Vec<WorkerGroup> {
+        self.crib().plugins().workers()
     }
 
     fn accept_server(

@@ -29,6 +29,7 @@ use toolcrib_plugins::secret_values::SecretValues;
 use toolcrib_plugins::version_hash::VersionHash;
 use toolcrib_plugins::worker_pool::{PoolLimits, WorkerPool};
 use toolcrib_plugins::{PluginError, PluginErrorKind, name_check};
+use toolcrib_serve::{WorkerGroup, WorkerKind};
 use toolcrib_tools::catalogues;
 
 use super::mounted_servers::{MountedServers, WhichServers};
@@ -184,6 +185,15 @@ impl Plugins {
     /// Returns the file that changes with what is active.
     pub(super) fn generation_file(&self) -> PathBuf {
         self.store.generation_file()
+    }
+
+    /// Counts the processes that run tools.
+    pub(super) fn workers(&self) -> Vec<WorkerGroup> {
+        let PluginPools { modules, programs } = &self.pools;
+        vec![
+            WorkerGroup::new(WorkerKind::Module, modules.counts()),
+            WorkerGroup::new(WorkerKind::Program, programs.counts()),
+        ]
     }
 
     /// Returns the MCP servers that are mounted.

@@ -4,6 +4,7 @@ import { CallerTable } from "./connect/caller_table.tsx";
 import { FirstCall } from "./connect/first_call.tsx";
 import { HttpSteps, McpOverHttpSteps } from "./connect/http_steps.tsx";
 import { ServerTable } from "./connect/server_table.tsx";
+import { WorkerTable } from "./connect/worker_table.tsx";
 import { Tokens } from "./connect/tokens.tsx";
 import { loggedIn } from "../api.ts";
 import { useData } from "../data.ts";
@@ -49,6 +50,7 @@ export function Connect() {
               <aside class="pane" aria-label="Who is connected">
                 <CallerTable />
                 <ServerTable />
+                <WorkerTable />
                 <Places workspace={data.workspace} />
               </aside>
             </div>
