@@ -164,13 +164,20 @@ pub(crate) enum PolicyCommand {
     #[command(after_help = "\
 Examples:
   toolcrib policy explain clemini/bash command='git status && rm -rf target'
-  toolcrib policy explain wink/create_file path=.env content=x --json")]
+  toolcrib policy explain wink/create_file path=.env content=x --json
+  toolcrib policy explain --principal code-agent --role agent clemini/bash command=ls")]
     Explain {
         /// The tool: `catalogue/tool`, or `tool` if only one catalogue on offer has it
         tool: String,
         /// The arguments, as `toolcrib call` takes them
         #[arg(value_name = "JSON|KEY=TEXT|KEY:=JSON|-")]
         args: Vec<String>,
+        /// Explain the call as one that this principal makes over HTTP (default: yours, at this terminal)
+        #[arg(long, value_name = "NAME", requires = "role")]
+        principal: Option<String>,
+        /// The role of that principal
+        #[arg(long, requires = "principal", value_parser = ["agent", "approver", "admin"])]
+        role: Option<String>,
         /// Print as JSON: {decision, rule, source, reading}
         #[arg(long)]
         json: bool,

@@ -1,6 +1,8 @@
 //! The subcommands that read the record: `audit` and `stats`.
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
+use toolcrib_ledger::TimeWindow;
 
 /// Arguments of `audit`.
 #[derive(Args)]
@@ -134,6 +136,7 @@ pub(crate) enum ExportFormat {
     after_help = "\
 Examples:
   toolcrib stats                        an overview of every tool
+  toolcrib stats --window 24h           how they did in the last 24 hours
   toolcrib stats errors wink/read_file  the failures of one tool
   toolcrib stats regression             the tools that got slower or fail more
   toolcrib stats clear regression wink/read_file
@@ -142,9 +145,21 @@ Examples:
 pub(crate) struct StatsArgs {
     #[command(subcommand)]
     pub(crate) command: Option<StatsCommand>,
+    /// Show how the tools did in a window of time that ends now, and what was their last error
+    #[arg(long, value_name = "TIME", value_parser = time_window())]
+    pub(crate) window: Option<TimeWindow>,
     /// Print as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Reads a window of time.
+fn time_window() -> impl TypedValueParser<Value = TimeWindow> {
+    let names = TimeWindow::ALL.map(TimeWindow::as_str);
+    PossibleValuesParser::new(names).map(|name| {
+        let window = TimeWindow::ALL.into_iter().find(|it| it.as_str() == name);
+        window.unwrap_or_default()
+    })
 }
 
 #[derive(Subcommand)]

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolcrib_core::policy::{Confirmation, Layer, Policy, Rule, RuleEffect, Source, rules_in};
-use toolcrib_core::{Cancel, Verdict, counted, escape};
+use toolcrib_core::{Call, Caller, Cancel, Door, Principal, Role, Verdict, counted, escape};
 use toolcrib_ledger::recorded_calls;
 use toolcrib_runtime::{ChangedDecision, Nobody, Preview, Replay};
+use toolcrib_serve::session_of;
 use toolcrib_shell::BashReader;
 
 use super::arguments::arguments;
@@ -27,8 +28,15 @@ pub(super) fn run(
     args: &PolicyArgs,
 ) -> Result<Exit, CliError> {
     match &args.command {
-        PolicyCommand::Explain { tool, args, json } => {
-            explain(global, terminal, tool, args, (*json).into())
+        PolicyCommand::Explain { tool, args, principal, role, json } => {
+            let role = role.as_deref().and_then(Role::parse);
+            let principal =
+                principal.clone().zip(role).map(|(name, role)| Principal { name, role });
+            let call = match principal {
+                None => call_at_terminal(session(), tool, Value::Null),
+                Some(principal) => call_over_http(principal, tool),
+            };
+            explain(global, terminal, call, args, (*json).into())
         }
         PolicyCommand::Check { file } => check(terminal, file),
         PolicyCommand::Replay { file, days, json } => {
@@ -40,13 +48,12 @@ pub(super) fn run(
 pub(super) fn explain(
     global: &Global,
     terminal: Terminal,
-    tool: &str,
+    mut call: Call,
     words: &[String],
     format: Format,
 ) -> Result<Exit, CliError> {
     let crib = open(global, terminal)?;
     let runtime = crib.runtime(Arc::new(Nobody))?;
-    let mut call = call_at_terminal(session(), tool, Value::Null);
     let explained = match arguments(words, &runtime.toolset, &call.tool) {
         Ok(args) => {
             call.args = args;
@@ -69,6 +76,13 @@ pub(super) fn explain(
         }
     }
     Ok(Exit::Done)
+}
+
+/// Returns a call as a server would take it from a principal.
+fn call_over_http(principal: Principal, tool: &str) -> Call {
+    let session = session_of(&principal);
+    let caller = Arc::new(Caller { principal, door: Door::Http, client: None });
+    Call::new(toolcrib_ledger::new_call_id(), session, caller, tool.into(), Value::Null)
 }
 
 fn explanation(terminal: Terminal, preview: &Preview) -> Vec<String> {

@@ -17,12 +17,13 @@ use crate::error::{CliError, CliErrorKind};
 use crate::exit::Exit;
 use crate::settings::LockedFile;
 use crate::terminal::{Terminal, print_json, print_lines};
-use crate::wiring::{Crib, user_at_terminal};
+use crate::wiring::{Crib, call_at_terminal, session, user_at_terminal};
 
 pub(super) fn run(global: &Global, terminal: Terminal, args: &RulesArgs) -> Result<Exit, CliError> {
     match &args.command {
         RulesCommand::Test { tool, args, json } => {
-            explain(global, terminal, tool, args, (*json).into())
+            let call = call_at_terminal(session(), tool, Value::Null);
+            explain(global, terminal, call, args, (*json).into())
         }
         RulesCommand::List { json } => {
             let crib = open(global, terminal)?;

@@ -6,6 +6,7 @@ mod named_tool;
 mod rebuilt;
 mod served;
 mod tables;
+mod windowed;
 
 use toolcrib_core::command::show_bytes;
 use toolcrib_ledger::{QuarantineList, Stats};
@@ -30,6 +31,9 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &StatsArgs) -> Resu
         return served::run(&client, terminal, args);
     }
     let access = open_state(global, terminal)?;
+    if let Some(window) = args.window {
+        return windowed::show(&access, terminal, window, args.json.into());
+    }
     if let Some(StatsCommand::Rebuild { json }) = &args.command {
         return match access.reports().rebuild() {
             Ok(rebuilt) => Ok(rebuilt::show(terminal, &rebuilt, (*json).into())),

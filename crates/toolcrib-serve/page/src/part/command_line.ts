@@ -5,8 +5,7 @@ export type CommandLine = string & { readonly isQuoted: true };
 
 /** How to get elsewhere what a view shows. */
 export interface SameElsewhere {
-  /** Nothing if no command does the same. */
-  command: CommandLine | null;
+  command: CommandLine;
   request: string;
 }
 
@@ -40,7 +39,7 @@ export function postRequest(path: string, body: Record<string, unknown>): string
 }
 
 /** The command line that does something with a call: "toolcrib call clemini/grep pattern=two". */
-export function callCommand(verb: "call" | "policy explain", tool: string, args: Record<string, unknown>): CommandLine {
+export function callCommand(verb: "call" | "policy explain", tool: string, args: Record<string, unknown>, options: Options = {}): CommandLine {
   const words = Object.entries(args).map(([key, value]) => (typeof value === "string" ? `${key}=${value}` : `${key}:=${JSON.stringify(value)}`));
-  return commandLine(verb, [tool, ...words]);
+  return commandLine(verb, [tool, ...words], options);
 }

@@ -12,7 +12,7 @@ interface Version {
 
 /** Both lines are copied as they are shown: with what cannot be seen spelled out. */
 export function TitleBlock(same: SameElsewhere) {
-  const command = same.command === null ? null : plain(same.command);
+  const command = plain(same.command);
   const request = plain(same.request);
   const version = useData<Version>("/api/version");
   const at = updatedAt.value;
@@ -22,13 +22,7 @@ export function TitleBlock(same: SameElsewhere) {
         <div class="same">
           <dt>Same on the command line</dt>
           <dd>
-            {command === null ? (
-              <span class="second">no command does</span>
-            ) : (
-              <>
-                <code>{command}</code> <Copy text={command} />
-              </>
-            )}
+            <code>{command}</code> <Copy text={command} />
           </dd>
         </div>
         <div class="same">

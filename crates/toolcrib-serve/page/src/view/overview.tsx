@@ -38,7 +38,7 @@ export function Overview() {
           </div>
         )}
       </Shown>
-      <TitleBlock command={commandLine("stats")} request={`GET ${path}`} />
+      <TitleBlock command={commandLine("stats", [], { window })} request={`GET ${path}`} />
     </section>
   );
 }

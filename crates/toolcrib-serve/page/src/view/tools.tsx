@@ -29,7 +29,7 @@ function ToolList() {
           </div>
         )}
       </Shown>
-      <TitleBlock command={commandLine("stats")} request={`GET ${path}`} />
+      <TitleBlock command={commandLine("stats", [], { window })} request={`GET ${path}`} />
     </section>
   );
 }

@@ -9,6 +9,7 @@ use super::contract;
 use super::named_tool::ReportForm;
 use super::rebuilt;
 use super::tables::StatsTables;
+use super::windowed;
 use crate::cli::{StatsArgs, StatsCommand};
 use crate::command::remote::{ServerClient, path_part};
 use crate::error::CliError;
@@ -28,6 +29,9 @@ pub(super) fn run(
     if let Some(StatsCommand::Rebuild { json }) = &args.command {
         let figures: RebuiltStats = client.post("/api/stats/rebuild", &json!({}))?;
         return Ok(rebuilt::show(terminal, &figures, (*json).into()));
+    }
+    if let Some(window) = args.window {
+        return windowed::show_served(client, terminal, window, args.json.into());
     }
     let StatsBody { tools } = client.get("/api/stats")?;
     let tables = StatsTables::new(terminal, tools);

@@ -36,6 +36,13 @@ function servedName(name: string): string {
   return name.replace(/^(forgekeeper|plugins)\//, "");
 }
 
+/** The options that name a principal, which is JSON or nothing. */
+function principalOptions(who: string): Record<string, string> {
+  if (who === "") return {};
+  const { name, role } = JSON.parse(who) as { name: string; role: string };
+  return { principal: name, role };
+}
+
 export function Explain({ onExplained, onCall }: { onExplained: (explained: Explained | undefined) => void; onCall: (same: SameElsewhere | undefined) => void }) {
   const [tool, setTool] = useState(servedName(route.value.query.get("tool") ?? ""));
   const [values, setValues] = useState<Record<string, string>>({});
@@ -57,9 +64,8 @@ export function Explain({ onExplained, onCall }: { onExplained: (explained: Expl
   useEffect(() => {
     const isPlugin = plugins.data?.plugins.some((it) => it.name === tool) === true;
     const fullName = tool.includes("/") ? tool : `${isPlugin ? "plugins" : "forgekeeper"}/${tool}`;
-    // The command explains the calls of whoever runs it.
-    const command = who === "" ? callCommand("policy explain", fullName, args ?? {}) : null;
-    const same = { command, request: postRequest("/api/rules/explain", body(tool, args ?? {})) };
+    // Without a principal, the command explains the calls of whoever runs it.
+    const same = { command: callCommand("policy explain", fullName, args ?? {}, principalOptions(who)), request: postRequest("/api/rules/explain", body(tool, args ?? {})) };
     onCall(tool === "" || args === undefined ? undefined : same);
   }, [tool, who, JSON.stringify(args), plugins.data]);
 
