@@ -15,7 +15,7 @@ use super::access::AccessRight;
 use super::backend::{ChangedCallList, ChangesScope, UndoReport, WantedChanges};
 use super::blocking::blocking;
 use super::context::Api;
-use super::fields::{BodyFields, QueryFields};
+use super::fields::{BodyFields, QueryFields, refused_body};
 use super::json_reply::{JsonReply, Reply};
 use super::operation::Operation;
 use super::outcome::failed;
@@ -25,6 +25,9 @@ use crate::reply::ApiError;
 /// How many calls are listed, unless the query says.
 const USUAL_LIMIT: u64 = 20;
 
+/// How many calls one request undoes at most.
+const MOST_UNDONE: usize = 200;
+
 /// The operations that take changes back.
 pub(super) fn operations() -> Vec<Operation> {
     vec![
@@ -32,6 +35,13 @@ pub(super) fn operations() -> Vec<Operation> {
             .about(AccessRight::Inspect, "Lists the calls that changed files, newest first.")
             .query::<UndoQuery>()
             .replies::<ChangedCallsReply>(),
+        Operation::post("/api/undo", "undo_all", undo_all)
+            .about(
+                AccessRight::Approve,
+                "Undoes several calls, one after the other, each by a call of its own. The work goes on if the client goes away.",
+            )
+            .body::<UndoAllBody>()
+            .replies::<UndoAllReply>(),
         Operation::get("/api/undo/{call}", "preview_undo", preview)
             .about(
                 AccessRight::Inspect,
@@ -66,6 +76,34 @@ struct UndoBody {
     /// Whether files that changed after the call are put back, too. Their later changes are lost.
     #[serde(default)]
     force: bool,
+}
+
+/// Which calls to undo.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct UndoAllBody {
+    /// The calls, in the order in which they are undone: of two that changed the same file, the newer one first.
+    #[schemars(length(min = 1, max = 200))]
+    calls: Vec<String>,
+}
+
+/// What became of each call.
+#[derive(Serialize, JsonSchema)]
+struct UndoAllReply {
+    ok: bool,
+    undone: Vec<UndoReport>,
+    /// The calls that stay as they are. They do not keep the others from being undone.
+    failed: Vec<UndoFailure>,
+}
+
+/// A call that was not undone.
+#[derive(Serialize, JsonSchema)]
+struct UndoFailure {
+    call: String,
+    /// The code of the error.
+    error: &'static str,
+    message: String,
+    hint: Option<String>,
 }
 
 /// The calls that changed files.
@@ -104,6 +142,36 @@ async fn list(State(api): State<Arc<Api>>, QueryFields(query): QueryFields<UndoQ
     let list = blocking(move || backend.changed_calls(&wanted)).await?;
     let list = list.map_err(|err| failed(&err))?;
     JsonReply::redacted(&api.redactor, &ChangedCallsReply { ok: true, list })
+}
+
+async fn undo_all(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    BodyFields(body): BodyFields<UndoAllBody>,
+) -> Reply {
+    let UndoAllBody { calls } = body;
+    if !(1..=MOST_UNDONE).contains(&calls.len()) {
+        let message = format!("`calls` has {} calls; name 1 to {MOST_UNDONE}", calls.len());
+        return Err(refused_body(message));
+    }
+    let caller = Arc::new(caller);
+    let backend = Arc::clone(&api.ports.backend);
+    let all = blocking(move || {
+        let (mut undone, mut failed) = (Vec::new(), Vec::new());
+        for call in calls {
+            match backend.undo(&call, Arc::clone(&caller), UndoScope::Unchanged) {
+                Ok(report) => undone.push(report),
+                Err(err) => failed.push(UndoFailure {
+                    call,
+                    error: err.kind.as_str(),
+                    message: err.message,
+                    hint: err.hint,
+                }),
+            }
+        }
+        UndoAllReply { ok: true, undone, failed }
+    });
+    JsonReply::redacted(&api.redactor, &all.await?)
 }
 
 async fn preview(State(api): State<Arc<Api>>, Path(call): Path<String>) -> Reply {

@@ -203,7 +203,10 @@ fn answer_and_undo(story: &mut Story<'_>) {
     for id in ["show_session", "preview_undo_of_session"] {
         story.ask(id, Asked { role: "approver", path: session, query, ..Asked::default() });
     }
-    story.ask("undo", Asked { role: "approver", path, body, ..Asked::default() });
+    let undone = story.ask("undo", Asked { role: "approver", path, body, ..Asked::default() });
+    // The undo is undone, and what was undone before stays so.
+    let body = json!({"calls": [undone["by"], id]});
+    story.ask("undo_all", Asked { role: "approver", body, ..Asked::default() });
 
     let id = story.parked("b.txt");
     let approver = story.tokens["approver"].clone();
@@ -379,6 +382,7 @@ fn mount_servers(story: &mut Story<'_>, scratch: &Scratch) {
     let entry = json!({"command": "notes-server", "args": ["--all"]});
     std::fs::write(&file, json!({"mcpServers": {"notes": entry}}).to_string()).unwrap();
     let listed = story.ask("list_servers", Asked { role: "approver", ..Asked::default() });
+    story.ask("list_workers", Asked { role: "approver", ..Asked::default() });
     let other = json!({"hash": "of something else"});
     let (status, refused) = story.server.post(&admin, "/api/servers/notes/accept", &other);
     assert_eq!((status, &refused["error"]), (409, &"changed_since_shown".into()), "{refused}");

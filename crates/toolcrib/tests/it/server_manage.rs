@@ -1,8 +1,11 @@
 //! What approvers and admins do over HTTP: it stays within the server's workspace, and shows no secret of others.
 
+use std::io::Write;
+use std::net::TcpStream;
+
 use serde_json::json;
 
-use crate::running_server::RunningServer;
+use crate::running_server::{RunningServer, wait_until};
 use crate::scratch::Scratch;
 use crate::server_observation::{metrics, number};
 
@@ -48,6 +51,66 @@ fn an_undo_stays_within_the_workspace_of_the_server() {
         assert_eq!(number(&text, &metric), expected, "{metric}: {text}");
     }
     assert!(!text.contains("toolcrib_policy_decisions_total{"), "policy is not asked: {text}");
+}
+
+/// Makes a call that writes a file, and returns its id.
+fn written(scratch: &Scratch, path: &str, content: &str) -> String {
+    let args = json!({"path": path, "content": content, "overwrite": true}).to_string();
+    assert_eq!(scratch.run(["--yes", "call", "forgekeeper/write_file", &args]).code, 0);
+    let calls = scratch.run(["undo", "--json"]).json();
+    calls["calls"][0]["call"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn several_calls_are_undone_in_order_and_one_that_cannot_be_undone_stays() {
+    let scratch = Scratch::new();
+    let first = written(&scratch, "notes.txt", "one");
+    let second = written(&scratch, "notes.txt", "two");
+    let other = written(&scratch, "other.txt", "by a call");
+    scratch.put("other.txt", "by a person");
+    let server = RunningServer::start(&scratch);
+    let approver = server.token("approver");
+    // Not in order: the older change does not fit while the newer one is there.
+    let wrong = json!({"calls": [first, other]});
+    let (status, none) = server.post(&approver, "/api/undo", &wrong);
+    assert_eq!((status, none["undone"].as_array().map(Vec::len)), (200, Some(0)), "{none}");
+    assert_eq!(scratch.text("notes.txt"), "two");
+
+    let all = json!({"calls": [second, other, "01UNKNOWN", first]});
+    assert_eq!(server.post(&server.token("agent"), "/api/undo", &all).0, 403);
+    let (status, reply) = server.post(&approver, "/api/undo", &all);
+    assert_eq!(status, 200, "{reply}");
+    let named = |list: &str, field: &str| {
+        let calls = reply[list].as_array().unwrap();
+        calls.iter().map(|it| it[field].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(named("undone", "undone"), [second, first]);
+    assert_eq!(named("failed", "call"), [other, "01UNKNOWN".to_owned()]);
+    assert!(reply["failed"][0]["message"].as_str().unwrap().contains("other.txt"), "{reply}");
+    assert!(!scratch.work().join("notes.txt").exists());
+    assert_eq!(scratch.text("other.txt"), "by a person");
+
+    for calls in [json!([]), json!(vec!["01UNKNOWN"; 201]), json!("01UNKNOWN"), json!([1])] {
+        let (status, refused) = server.post(&approver, "/api/undo", &json!({"calls": calls}));
+        assert_eq!(status, 422, "{refused}");
+    }
+}
+
+#[test]
+fn an_undo_of_several_calls_goes_on_if_its_client_goes_away() {
+    let scratch = Scratch::new();
+    let mut calls: Vec<String> =
+        (0..12).map(|n| written(&scratch, &format!("{n}.txt"), "of a call")).collect();
+    calls.reverse();
+    let server = RunningServer::start(&scratch);
+    let body = json!({ "calls": calls }).to_string();
+    let request = server.request(&server.token("approver"), "POST", "/api/undo", "", &body);
+    let mut stream = TcpStream::connect(&server.address).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    // It has begun.
+    wait_until(|| !scratch.work().join("11.txt").exists());
+    drop(stream);
+    wait_until(|| !scratch.work().join("0.txt").exists());
 }
 
 #[test]

@@ -1,13 +1,14 @@
 // What a session changed, newest first, and how to take it back: one call, or all. What it would do is shown before, and
 // what cannot be taken back is said and left.
 import { useState } from "preact/hooks";
-import { ApiFailure } from "../../api.ts";
+import { ApiFailure, post } from "../../api.ts";
 import { useData } from "../../data.ts";
 import { absolute, clock, count, oneLine, plain } from "../../format.ts";
 import { useKeys } from "../../keys.ts";
 import { Badge, Key, Mark, Tag } from "../../part/marks.tsx";
-import { FailureNote, Shown } from "../../part/notes.tsx";
-import { Confirm, mayUndo, PreviewWords, undo } from "../../part/undo.tsx";
+import { FailureNote, Note, Shown } from "../../part/notes.tsx";
+import { Sentence } from "../../part/texts.tsx";
+import { Confirm, mayUndo, PreviewWords } from "../../part/undo.tsx";
 import { changeKind, counted } from "../../part/words.ts";
 import type { Reply } from "../../reply.ts";
 import { addressOf } from "../../router.ts";
@@ -28,11 +29,11 @@ export function Changes({ path, search }: { path: string; search: string }) {
 
 /** What is open below the table: the dry run of one call, of all, or what came of them. */
 type Open = { one: string } | "all" | null;
-type Result = { call: string; tool: string; by?: string; failure?: ApiFailure };
+type Undone = Reply<"/api/undo", "post">;
 
 function Table({ data, reload }: { data: ChangesReply; reload: () => void }) {
   const [open, setOpen] = useState<Open>(null);
-  const [results, setResults] = useState<{ list: Result[]; of: number } | null>(null);
+  const [came, setCame] = useState<Came>();
   const { changes, truncated } = data;
   const left = changes.filter((change) => !change.undone);
   const possible = left.filter((change) => change.in_order.possible);
@@ -40,21 +41,14 @@ function Table({ data, reload }: { data: ChangesReply; reload: () => void }) {
   useKeys({ ...(canAct ? { u: () => setOpen("all") } : {}), ...(open === null ? {} : { Escape: () => setOpen(null) }) });
   const run = async (wanted: Change[]) => {
     setOpen(null);
-    const list: Result[] = [];
-    setResults({ list, of: wanted.length });
-    // Newest first: an older change of the same file fits only after the newer ones are gone.
-    for (const { call, tool } of wanted) {
-      try {
-        const done = await undo(call);
-        list.push({ call, tool, by: done.by });
-      } catch (failure) {
-        if (!(failure instanceof ApiFailure)) throw failure;
-        list.push({ call, tool, failure });
-        if (failure.isUnreachable) break;
-      }
-      setResults({ list: [...list], of: wanted.length });
+    setCame({ of: wanted.length });
+    try {
+      // Newest first: an older change of the same file fits only after the newer ones are gone.
+      setCame({ of: wanted.length, undone: await post<Undone>("/api/undo", { calls: wanted.map((it) => it.call) }) });
+    } catch (failure) {
+      if (!(failure instanceof ApiFailure)) throw failure;
+      setCame({ of: wanted.length, failure });
     }
-    setResults({ list, of: list.length });
     reload();
   };
   const files = changes.reduce((sum, change) => sum + filesOf(change).length, 0);
@@ -73,7 +67,7 @@ function Table({ data, reload }: { data: ChangesReply; reload: () => void }) {
         )}
       </div>
       {changes.length === 0 && <p class="third">It changed no file that undo knows of.</p>}
-      {results !== null && <Results {...results} close={() => setResults(null)} />}
+      {came !== undefined && <Results came={came} close={() => setCame(undefined)} />}
       {open === "all" && <DryAll changes={left} run={() => void run(possible)} close={() => setOpen(null)} />}
       {changes.length > 0 && (
         <table>
@@ -190,25 +184,52 @@ function DryAll({ changes, run, close }: { changes: Change[]; run: () => void; c
   );
 }
 
-function Results({ list, of, close }: { list: Result[]; of: number; close: () => void }) {
-  const done = list.filter((it) => it.by !== undefined);
-  const failed = list.filter((it) => it.failure !== undefined);
+/** What came of an undo of several calls, as far as it is known. */
+interface Came {
+  of: number;
+  undone?: Undone;
+  failure?: ApiFailure;
+}
+
+function Results({ came: { of, undone, failure }, close }: { came: Came; close: () => void }) {
+  if (failure !== undefined) {
+    return (
+      <div class="dry-all">
+        <FailureNote what={`It is not known what of ${counted(of, "call")} was undone.`} failure={failure}>
+          The list below says what is undone.
+        </FailureNote>
+      </div>
+    );
+  }
+  if (undone === undefined) {
+    return (
+      <div class="dry-all" role="status">
+        <h3>Undoing {counted(of, "call")} …</h3>
+      </div>
+    );
+  }
+  const { undone: done, failed } = undone;
   return (
     <div class="dry-all" role="status">
       <h3>
-        {list.length < of ? `${count(list.length)} of ${counted(of, "call")} …` : `${counted(done.length, "call was", "calls were")} undone${failed.length > 0 ? `, ${counted(failed.length, "stayed as it is", "stayed as they are")}` : ""}.`}
+        {counted(done.length, "call was", "calls were")} undone{failed.length > 0 ? `, ${counted(failed.length, "stayed as it is", "stayed as they are")}` : ""}.
       </h3>
       <ul>
         {done.map((it) => (
-          <li key={it.call}>
-            <Tag kind="audit" id={it.call} isSettled /> <code>{oneLine(it.tool)}</code> by <Tag kind="audit" id={it.by!} isSettled />
+          <li key={it.undone}>
+            <Tag kind="audit" id={it.undone} isSettled /> by <Tag kind="audit" id={it.by} isSettled />
           </li>
         ))}
       </ul>
       {failed.map((it) => (
-        <FailureNote key={it.call} what={`Call ${it.call} was not undone.`} failure={it.failure!} />
+        <Note key={it.call} tone="bad">
+          <b>
+            <Tag kind="audit" id={it.call} isSettled /> was not undone.
+          </b>{" "}
+          <Sentence text={it.message} /> {it.hint != null && <Sentence text={it.hint} />}
+        </Note>
       ))}
-      {failed.length === 0 && list.length === of && <Badge tone="off">To undo one of these calls is to redo what it took back</Badge>}
+      {failed.length === 0 && <Badge tone="off">To undo one of these calls is to redo what it took back</Badge>}
       <button type="button" onClick={close}>
         Close
       </button>
