@@ -18,10 +18,11 @@ use crate::pin::Pin;
 use crate::policy::Wish;
 use crate::tool_name::ToolName;
 
-/// A call that waits for an answer.
+/// A call that waits for an answer, or a host that the command of a call wants to reach.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct PendingApproval {
-    /// The call id, which is also the id of the approval.
+    /// The id of the call. A question about a host that its command wants to reach has `-host1`, `-host2` and so on
+    /// behind it.
     pub id: String,
     /// `catalogue/tool`.
     pub tool: ToolName,

@@ -62,7 +62,8 @@ impl Approvals {
     }
 
     fn path(&self, id: &str, kind: &str) -> io::Result<PathBuf> {
-        if id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        let is_part = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+        if id.is_empty() || !id.bytes().all(is_part) {
             return Err(io::Error::new(io::ErrorKind::NotFound, "no such approval"));
         }
         Ok(self.folder.join(format!("{id}.{kind}")))

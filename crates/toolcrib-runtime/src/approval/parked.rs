@@ -139,8 +139,11 @@ impl ApprovalAnswers {
         Err(ApprovalError::Closed(self.store.status(pending, self.clock.now())?))
     }
 
-    /// Records an answer.
+    /// Records an answer. One about a host is recorded by the process whose command waits for it.
     fn note(&self, pending: &PendingApproval, event: &str, by: &Principal, words: &str) {
+        if pending.question.host.is_some() {
+            return;
+        }
         let PendingApproval { requester, caller, .. } = pending;
         let asker = &caller.principal.name;
         let detail = json!({

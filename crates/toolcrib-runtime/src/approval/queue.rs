@@ -103,12 +103,12 @@ impl Approver for ApprovalQueue {
 
     fn ask<'a>(&'a self, question: &'a Question) -> AnswerFuture<'a> {
         Box::pin(async move {
-            // The command waits: the question is for who sits here, and not stored.
-            if question.shown.host.is_some() {
-                let Some(prompt) = &self.prompt else { return Answer::Nobody };
-                return prompt.ask(question).await;
-            }
-            let time = match (&self.prompt, self.unattended) {
+            let unattended = match &question.shown.host {
+                None => self.unattended,
+                // The command waits for the answer, so nobody can give it later.
+                Some(_) => Unattended::Refuse,
+            };
+            let time = match (&self.prompt, unattended) {
                 (Some(_), _) => self.prompt_time,
                 (None, Unattended::Park(time)) => time,
                 (None, Unattended::Refuse) => return Answer::Nobody,
@@ -129,7 +129,7 @@ impl Approver for ApprovalQueue {
                     answer
                 }
             };
-            let answer = match (answer, self.unattended) {
+            let answer = match (answer, unattended) {
                 (Answer::Nobody, Unattended::Park(time)) => self.leave(&pending, time),
                 (answer, _) => answer,
             };
@@ -300,7 +300,7 @@ impl ApprovalQueue {
 
     fn pending(&self, question: &Question, time: Duration) -> PendingApproval {
         PendingApproval {
-            id: question.call.0.clone(),
+            id: question.id.clone(),
             tool: question.tool.clone(),
             args: question.args.clone(),
             digest: question.digest.clone(),

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::runtime::Handle;
 use toolcrib_core::approval::ApprovalQuestion;
 use toolcrib_core::canonical::Digest;
@@ -28,8 +28,8 @@ pub(crate) struct HostQuestions {
     root: String,
     plan: Plan,
     handle: Handle,
-    /// How many grants were given.
-    grants: AtomicU32,
+    /// How many questions were asked.
+    asked: AtomicU32,
 }
 
 impl HostQuestions {
@@ -46,7 +46,7 @@ impl HostQuestions {
         }
         let handle = Handle::try_current().ok()?;
         let plan = Plan { command: Some(command), ..Plan::default() };
-        Some(Self { scope: Arc::downgrade(scope), root, plan, handle, grants: AtomicU32::new(0) })
+        Some(Self { scope: Arc::downgrade(scope), root, plan, handle, asked: AtomicU32::new(0) })
     }
 
     fn place<'a>(&'a self, scope: &'a CallScope) -> HostPlace<'a> {
@@ -62,13 +62,15 @@ impl HostQuestions {
             session_kind: scope.approval.session,
             programs: None,
         };
+        let number = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
+        let command = self.plan.command.as_ref().map(|command| &command.text);
         Question {
-            call: scope.call.id.clone(),
+            id: format!("{}-host{number}", scope.call.id.0),
             digest: Digest::of(scope.tool.as_str(), &json!(request)).to_string(),
             pins: Pins::default(),
             tool: scope.tool.clone(),
             tier: scope.tier(),
-            args: Value::Null,
+            args: json!({"command": command}),
             plan: self.plan.clone(),
             decision: decision.unwrap_or_else(|| by_tier(scope.tier(), scope.judge.mode())),
             choices: Vec::new(),
@@ -76,6 +78,7 @@ impl HostQuestions {
                 what: format!("reach {request}"),
                 why: "`sandbox.egress` does not list it".to_owned(),
                 rule: "`sandbox.egress`".to_owned(),
+                unpinned: vec!["what the command sends there".to_owned()],
                 grants: offers.host_offers(request),
                 host: Some(request.clone()),
                 ..ApprovalQuestion::default()
@@ -84,15 +87,13 @@ impl HostQuestions {
             root: self.root.clone(),
         }
     }
+}
 
-    /// Stores a grant. Each has an id of its own, that begins with the id of the call.
-    fn grant(&self, scope: &CallScope, by: &str, wish: &Wish) -> Result<(), GrantError> {
-        let number = self.grants.fetch_add(1, Ordering::Relaxed) + 1;
-        let id = format!("{}-host{number}", scope.call.id.0);
-        scope.judge.grant_host(id, by, wish, &scope.tool, &scope.ctx)?;
-        scope.record_grant(by, wish);
-        Ok(())
-    }
+/// Stores a grant, with the id of its question.
+fn grant(scope: &CallScope, id: String, by: &str, wish: &Wish) -> Result<(), GrantError> {
+    scope.judge.grant_host(id, by, wish, &scope.tool, &scope.ctx)?;
+    scope.record_grant(by, wish);
+    Ok(())
 }
 
 impl HostGate for HostQuestions {
@@ -117,6 +118,7 @@ impl HostGate for HostQuestions {
             return not_listed();
         }
         let question = self.question(&scope, request);
+        let _ = record(&scope, "host_asked", None, request);
         let answer = self.handle.block_on(async {
             tokio::select! {
                 answer = scope.approval.approver.ask(&question) => Some(answer),
@@ -131,13 +133,13 @@ impl HostGate for HostQuestions {
                 if !matches!(&wish.covers, Covers::Host(host) if host == request) {
                     return not_listed();
                 }
-                match self.grant(&scope, &by, &wish) {
+                match grant(&scope, question.id, &by, &wish) {
                     Ok(()) => allow(&scope, &by, request),
                     Err(err) => HostVerdict::Refused(format!("the grant cannot be stored: {err}")),
                 }
             }
             Some(Answer::No(by, words)) => {
-                let _ = record(&scope, "host_refused", &by, request);
+                let _ = record(&scope, "host_refused", Some(&by), request);
                 match words.as_str() {
                     words if by == NOBODY => refused(words),
                     "" => refused("a person said no"),
@@ -162,27 +164,31 @@ fn call_is_over() -> HostVerdict {
 
 /// Lets a command reach a host. What cannot be recorded is not allowed.
 fn allow(scope: &CallScope, by: &str, request: &HostRequest) -> HostVerdict {
-    if let Err(reason) = record(scope, "host_allowed", by, request) {
+    if let Err(reason) = record(scope, "host_allowed", Some(by), request) {
         return HostVerdict::Refused(format!("the record cannot be written: {reason}"));
     }
     scope.judge.mark_tainted(&scope.call.session.0, &scope.ctx);
     HostVerdict::Allowed
 }
 
-/// Records who decided about a host.
+/// Records that a host was asked about, or who decided about it.
 fn record(
     scope: &CallScope,
     event: &str,
-    by: &str,
+    by: Option<&str>,
     request: &HostRequest,
 ) -> Result<(), RecordError> {
+    let mut detail = json!({"words": request.to_string()});
+    if let Some(by) = by {
+        detail["by"] = by.into();
+    }
     scope.recorder.note(&Note {
         at: scope.clock.now(),
-        actor: "user",
+        actor: if by.is_some() { "user" } else { "tool" },
         act: "approval",
         event,
         tool: Some(&scope.tool),
         call: &scope.call.id.0,
-        detail: json!({"by": by, "words": request.to_string()}),
+        detail,
     })
 }

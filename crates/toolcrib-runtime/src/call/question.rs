@@ -3,17 +3,18 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use toolcrib_core::approval::ApprovalQuestion;
-use toolcrib_core::{Call, CallId, CallTrace, Caller, Decision, Plan, SessionId, Tier, ToolName};
+use toolcrib_core::approval::{ApprovalQuestion, PendingApproval};
+use toolcrib_core::policy::{Mode, by_tier};
+use toolcrib_core::{Call, CallTrace, Caller, Decision, Plan, SessionId, Tier, ToolName};
 
 use super::pins::Pins;
 use crate::decide::judge::Choice;
 
-/// A call that waits for a person's answer.
+/// A call, or a host that the command of a call wants to reach, that waits for a person's answer.
 #[derive(Clone)]
 pub struct Question {
-    /// The call.
-    pub call: CallId,
+    /// The id of the approval: that of the call. A question about a host has `-host1`, `-host2` and so on behind it.
+    pub id: String,
     /// The digest of what an answer is bound to: tool, arguments, and what becomes of which files.
     pub digest: String,
     /// What an answer pins, and what not.
@@ -36,6 +37,32 @@ pub struct Question {
     pub asker: Asker,
     /// The workspace.
     pub root: String,
+}
+
+impl Question {
+    /// Returns a stored question about a host, so that it can be asked here too. Tier and decision are those of any
+    /// command: nobody who is asked about a host is shown them.
+    pub fn about_host(pending: &PendingApproval) -> Self {
+        Self {
+            id: pending.id.clone(),
+            digest: pending.digest.clone(),
+            pins: Pins::default(),
+            tool: pending.tool.clone(),
+            tier: Tier::Restricted,
+            args: pending.args.clone(),
+            plan: Plan::default(),
+            decision: by_tier(Tier::Restricted, Mode::Standard),
+            choices: Vec::new(),
+            shown: pending.question.clone(),
+            asker: Asker {
+                session: pending.requester.clone(),
+                caller: Arc::new(pending.caller.clone()),
+                conversation: pending.conversation.clone(),
+                trace: pending.trace.clone(),
+            },
+            root: pending.workspace.clone(),
+        }
+    }
 }
 
 /// Who asks for a call.

@@ -29,7 +29,7 @@ impl Question {
         let pins = pins_of(scope, proposal);
         let shown = shown(scope, proposal, &decision, &pins, &choices);
         Ok(Self {
-            call: scope.call.id.clone(),
+            id: scope.call.id.0.clone(),
             digest: pinned_digest(scope, proposal, &places, &pins.pinned),
             pins,
             tool: scope.tool.clone(),

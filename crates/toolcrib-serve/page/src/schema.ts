@@ -1557,7 +1557,11 @@ export type paths = {
          */
         get: operations["list_changed_calls"];
         put?: never;
-        post?: never;
+        /**
+         * Undoes several calls, one after the other, each by a call of its own. The work goes on if the client goes away.
+         * @description For tokens with the role `approver` or `admin`.
+         */
+        post: operations["undo_all"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1620,6 +1624,26 @@ export type paths = {
          * @description For tokens with the role `approver` or `admin`.
          */
         get: operations["waiting"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/workers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Counts the processes of this server that run tools from other authors.
+         * @description For tokens with the role `approver` or `admin`.
+         */
+        get: operations["list_workers"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1865,7 +1889,10 @@ export interface operations {
                                  */
                                 port: number;
                             } | null;
-                            /** @description The call id, which is also the id of the approval. */
+                            /**
+                             * @description The id of the call. A question about a host that its command wants to reach has `-host1`, `-host2` and so on
+                             *     behind it.
+                             */
                             id: string;
                             /** @description Whether no process waits for the answer: whoever approves the call runs it. */
                             is_parked: boolean;
@@ -2148,7 +2175,10 @@ export interface operations {
                                  */
                                 port: number;
                             } | null;
-                            /** @description The call id, which is also the id of the approval. */
+                            /**
+                             * @description The id of the call. A question about a host that its command wants to reach has `-host1`, `-host2` and so on
+                             *     behind it.
+                             */
                             id: string;
                             /** @description Whether no process waits for the answer: whoever approves the call runs it. */
                             is_parked: boolean;
@@ -7510,6 +7540,66 @@ export interface operations {
             };
         };
     };
+    undo_all: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description The calls, in the order in which they are undone: of two that changed the same file, the newer one first. */
+                    calls: string[];
+                };
+            };
+        };
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The calls that stay as they are. They do not keep the others from being undone. */
+                        failed: {
+                            call: string;
+                            /** @description The code of the error. */
+                            error: string;
+                            hint: string | null;
+                            message: string;
+                        }[];
+                        ok: boolean;
+                        undone: {
+                            /** @description The call that undid it. To undo that one is to redo. */
+                            by: string;
+                            /** @description What was done to each path. */
+                            files: {
+                                /** @description What was done to it. */
+                                action: "restored" | "removed" | "unchanged" | "kept";
+                                /** @description The path below its root. */
+                                path: string;
+                                /**
+                                 * @description The absolute path of the root.
+                                 * @default
+                                 */
+                                root: string;
+                            }[];
+                            /**
+                             * @description Whether its command changed other files, too, which are not undone.
+                             * @default false
+                             */
+                            has_other_changes: boolean;
+                            /** @description The call that was undone. */
+                            undone: string;
+                        }[];
+                    };
+                };
+            };
+        };
+    };
     preview_undo: {
         parameters: {
             query?: never;
@@ -7671,6 +7761,38 @@ export interface operations {
                             next_expires_at: string | null;
                             waiting: number;
                         };
+                    };
+                };
+            };
+        };
+    };
+    list_workers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        ok: boolean;
+                        workers: {
+                            /** @description Those that have a call or are being started. */
+                            busy: number;
+                            /** @description Those that wait for a call. */
+                            idle: number;
+                            /** @description What they run. */
+                            kind: "module" | "program";
+                            /** @description The most at a time. */
+                            most: number;
+                        }[];
                     };
                 };
             };

@@ -227,9 +227,11 @@ async fn show(
     QueryFields(query): QueryFields<ApprovalQuery>,
 ) -> Reply {
     let (pending, status) = api.answers.find(&id).map_err(|err| failure(&id, err))?;
-    let elsewhere = pending.workspace != api.workspace;
+    // Who answers about a host runs nothing here.
+    let elsewhere = pending.workspace != api.workspace && pending.question.host.is_none();
     let length = if query.whole { DifferenceLength::Whole } else { DifferenceLength::Usual };
     let present = match status {
+        ApprovalStatus::Pending if pending.question.host.is_some() => Present::default(),
         ApprovalStatus::Pending if elsewhere => Present {
             changed: vec![format!("the call is of the workspace {}", pending.workspace)],
             ..Present::default()

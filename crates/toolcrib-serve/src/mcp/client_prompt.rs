@@ -37,7 +37,7 @@ impl Approver for ClientPrompt {
         Box::pin(async move {
             let edits = self.edits(question);
             let form = FormQuestion {
-                id: &question.call.0,
+                id: &question.id,
                 asker: question.asker.caller.client.as_deref().unwrap_or("The agent"),
                 root: &question.root,
                 args: &question.args,

@@ -131,11 +131,23 @@ fn approve(
     };
     match approved {
         Ok(Approved::RunsElsewhere) => {
-            print_lines(&[format!("Approved: {id} runs in the process that asked.")]);
+            print_lines(&[format!("Approved: {id} {}.", what_follows(answers, id))]);
             Ok(Exit::Done)
         }
         Ok(Approved::RunsHere(parked)) => run_parked(global, terminal, *parked, format),
         Err(err) => explain(terminal, id, err),
+    }
+}
+
+/// Says what an approval does that another process waited for.
+fn what_follows(answers: &ApprovalAnswers, id: &str) -> String {
+    let found = answers.find(id).ok();
+    match found.and_then(|(pending, _)| pending.question.host) {
+        Some(host) => {
+            let host = host.to_string();
+            format!("lets its command reach {}, as long as it runs", escape::line(&host))
+        }
+        None => "runs in the process that asked".to_owned(),
     }
 }
 

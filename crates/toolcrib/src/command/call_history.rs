@@ -135,11 +135,11 @@ fn describe_entry(text: &mut String, entry: &RecordEntry<'_>, after_ms: f64) {
             );
         }
         event if entry.act == Act::Approval => {
-            let by = entry.answered_by().unwrap_or_default();
+            let by = entry.answered_by().map_or_else(String::new, |by| format!(" by {by}"));
             let words = entry.detail.as_ref().and_then(|it| it["words"].as_str());
             let words = words.filter(|it| !it.is_empty()).map(|it| format!(": {it}"));
             let words = words.unwrap_or_default();
-            add(event.as_str(), &format!("+{after_ms:.0} ms by {by}{words}"));
+            add(event.as_str(), &format!("+{after_ms:.0} ms{by}{words}"));
         }
         _ => {}
     }

@@ -373,11 +373,7 @@ impl Conversation {
                 let offer = offers.iter().find(|offer| offer.wish == *wish);
                 let words =
                     offer.map_or_else(String::new, |it| escape::line(&it.words).into_owned());
-                let call = &self.question.call;
-                // The grants of a call's hosts have ids that begin with that of the call.
-                let rest = if self.question.shown.host.is_some() { "-host" } else { "" };
-                let id = format!("{call}{rest}");
-                let revoke = format!("Revoke with: toolcrib grants revoke {id}");
+                let revoke = format!("Revoke with: toolcrib grants revoke {}", self.question.id);
                 format!("{} approved, and from now on: {words}\n  {revoke}", good("✓"))
             }
             Answer::No(..) if self.question.shown.host.is_some() => {

@@ -60,14 +60,20 @@ impl WaitingCall {
                 return Ok(Self { changes, ..Self::default() });
             }
         };
+        let left = pending.expires_at.duration_since(Timestamp::now());
+        let left = Duration::try_from(left).unwrap_or_default();
+        let manner = AskManner::of(&crib.settings);
+        let manner =
+            AskManner { time: left.min(manner.time), change: ChangeOffer::NotOffered, ..manner };
+        if pending.question.host.is_some() {
+            let question = Some(AskedQuestion { question: Question::about_host(pending), manner });
+            return Ok(Self { question, ..Self::default() });
+        }
         let runtime = crib.runtime(Arc::new(Nobody))?;
         let changes = block_on(runtime.changes_since_question(pending))?;
         let Ok(preview) = block_on(runtime.explain(pending.to_call(), Cancel::default()))? else {
             return Ok(Self { changes, ..Self::default() });
         };
-        let left = pending.expires_at.duration_since(Timestamp::now());
-        let left = Duration::try_from(left).unwrap_or_default();
-        let manner = AskManner::of(&crib.settings);
         Ok(Self {
             changes,
             edits: difference::of_preview(&preview, DifferenceLength::Usual),
@@ -78,11 +84,7 @@ impl WaitingCall {
                     digest: pending.digest.clone(),
                     ..preview.question
                 },
-                manner: AskManner {
-                    time: left.min(manner.time),
-                    change: ChangeOffer::NotOffered,
-                    ..manner
-                },
+                manner,
             }),
         })
     }

@@ -52,6 +52,7 @@ fn a_person_is_asked_about_the_host_and_the_answer_counts() {
         assert_eq!(session.child.wait().unwrap().code(), Some(0), "the command itself goes on");
         let shown = scratch.run(["audit", "show", "--last"]).stdout;
         assert!(shown.contains(event) && shown.contains("by terminal: localhost:443"), "{shown}");
+        assert!(shown.contains("host_asked"), "{shown}");
     }
 }
 
@@ -77,6 +78,55 @@ fn always_leaves_a_grant_that_can_be_revoked() {
     let ran = scratch.run(["--yes", "call", "clemini/bash", WANTS_HOST]);
     assert!(!ran.stdout.contains("open internet"), "{}", ran.stdout);
     assert!(ran.stderr.contains("Connection refused"), "{}", ran.stderr);
+}
+
+#[test]
+fn another_terminal_can_answer_about_the_host() {
+    for (words, said, event) in [
+        (vec!["approve"], "not on the open internet", "host_allowed"),
+        (vec!["deny", "not", "now"], "a person said no: not now", "host_refused"),
+    ] {
+        let scratch = Scratch::new();
+        let mut session = running(&scratch, Keys::Single);
+        session.wait_for(HOST_KEYS);
+        session.wait_for(KEYS);
+        let list = scratch.run(["approvals", "list", "--json"]).stdout;
+        let list: serde_json::Value = serde_json::from_str(&list).unwrap();
+        let id = list[0]["id"].as_str().unwrap().to_owned();
+        assert!(id.ends_with("-host1") && list.as_array().unwrap().len() == 1, "{list}");
+        let shown = scratch.run(["approvals", "show", &id]).stdout;
+        for part in ["localhost:443", "sandbox.egress", "CONNECT localhost:443"] {
+            assert!(shown.contains(part), "{part}: {shown}");
+        }
+        let given = [&["--yes", "approvals", words[0], &id], &words[1..]].concat();
+        let answered = scratch.run(given);
+        assert_eq!(answered.code, 0, "{}", answered.stderr);
+        let reaches = answered.stdout.contains("lets its command reach localhost:443");
+        assert_eq!(reaches, words[0] == "approve", "{}", answered.stdout);
+        session.wait_for("Answered elsewhere");
+        session.wait_for(said);
+        session.wait_for("exit 0 in ");
+        assert_eq!(session.child.wait().unwrap().code(), Some(0), "the command itself goes on");
+        let shown = scratch.run(["audit", "show", "--last"]).stdout;
+        assert!(shown.contains(event) && shown.contains(": localhost:443"), "{shown}");
+        // The first answer counts.
+        let late = scratch.run(["--yes", "approvals", "deny", &id]);
+        assert_eq!(late.code, 1, "{}{}", late.stdout, late.stderr);
+    }
+}
+
+#[test]
+fn a_question_about_a_host_ends_with_its_command() {
+    let scratch = Scratch::new();
+    let mut session = running(&scratch, Keys::Single);
+    session.wait_for(HOST_KEYS);
+    session.wait_for(KEYS);
+    let waiting = || scratch.run(["approvals", "list", "--json"]).stdout;
+    assert!(waiting().contains("-host1"), "{}", waiting());
+    let id = rustix::process::Pid::from_child(&session.child);
+    rustix::process::kill_process(id, rustix::process::Signal::KILL).unwrap();
+    session.child.wait().unwrap();
+    assert_eq!(waiting().trim(), "[]");
 }
 
 #[test]

@@ -1,31 +1,4 @@
 // A command as it was read; and a question that came over MCP, which the page answers while the client waits.
-const { spawn } = require("node:child_process");
-
-/** An MCP client over pipes, which can be asked. `answer` is called for what the server asks. */
-function mcpClient(answer) {
-  const child = spawn(TOOLCRIB, ["mcp"], { cwd: WORKSPACE, env: process.env, stdio: ["pipe", "pipe", "ignore"] });
-  const waiting = new Map();
-  let rest = "";
-  let last = 0;
-  const send = (message) => child.stdin.write(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\n");
-  child.stdout.on("data", (bytes) => {
-    const lines = (rest + bytes).split("\n");
-    rest = lines.pop();
-    for (const message of lines.filter(Boolean).map((line) => JSON.parse(line))) {
-      if (message.method !== undefined) {
-        if (message.id !== undefined) answer(message, (result) => send({ id: message.id, result }));
-      } else waiting.get(message.id)?.(message);
-    }
-  });
-  const request = (method, params) =>
-    new Promise((resolve) => {
-      last += 1;
-      waiting.set(last, resolve);
-      send({ id: last, method, params });
-    });
-  return { child, send, request };
-}
-
 main(async () => {
   const page = await openPage();
   await logIn(page, APPROVER_TOKEN, "/approvals");
@@ -53,10 +26,8 @@ main(async () => {
   let asked = () => undefined;
   const isAsked = new Promise((resolve) => (asked = resolve));
   const client = mcpClient((message) => asked(message));
-  const capabilities = { elicitation: {} };
-  await client.request("initialize", { protocolVersion: "2025-06-18", capabilities, clientInfo: { name: "page-test", version: "1" } });
-  client.send({ method: "notifications/initialized" });
-  const done = client.request("tools/call", { name: "edit", arguments: { file_path: "notes.txt", old_string: "three", new_string: "3" } });
+  await client.begin({ elicitation: {} });
+  const done = client.call("edit", { file_path: "notes.txt", old_string: "three", new_string: "3" });
   const form = await Promise.race([isAsked, done]);
   check(form.method === "elicitation/create", `the client is asked: ${JSON.stringify(form)}`);
   const { approvals } = (await api("GET", "/api/approvals")).body;
@@ -74,11 +45,10 @@ main(async () => {
 
   // A client that cannot be asked is told to wait. The server runs the call, and for as long as it takes.
   const simple = mcpClient(() => undefined);
-  await simple.request("initialize", { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "page-test", version: "1" } });
-  simple.send({ method: "notifications/initialized" });
+  await simple.begin({});
   const slow = "sleep 1; rm -rf copy.txt $(echo gone); cp notes.txt slept.txt";
-  await simple.request("tools/call", { name: "bash", arguments: { command: slow } });
-  const parked = await simple.request("tools/call", { name: "bash", arguments: { command: slow, confirmed: true } });
+  await simple.call("bash", { command: slow });
+  const parked = await simple.call("bash", { command: slow, confirmed: true });
   check(parked.result?.isError === true, JSON.stringify(parked));
   simple.child.kill();
   const [waits] = (await api("GET", "/api/approvals")).body.approvals;

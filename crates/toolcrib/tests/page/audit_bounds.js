@@ -1,7 +1,5 @@
 // However many calls come, the tail stays short, in two tabs; older calls come on demand. A server that starts again is
 // found, and a record that was changed is told.
-const { spawn } = require("node:child_process");
-
 const CALLS = 420;
 
 async function many(count) {

@@ -3,6 +3,7 @@ const { chromium } = require("playwright-core");
 const axeSource = require("axe-core").source;
 const fs = require("node:fs");
 const path = require("node:path");
+const { spawn } = require("node:child_process");
 
 const { PAGE_URL, WORKSPACE, TOOLCRIB, SHOTS, AGENT_TOKEN, APPROVER_TOKEN, ADMIN_TOKEN } = process.env;
 const FLAGS = [
@@ -102,6 +103,40 @@ async function shot(page, name) {
   if (SHOTS) await page.screenshot({ path: path.join(SHOTS, `${name}.png`) });
 }
 
+const clients = [];
+
+/** An MCP client over pipes. `answer` is called for what the server asks. */
+function mcpClient(answer) {
+  const child = spawn(TOOLCRIB, ["mcp"], { cwd: WORKSPACE, env: process.env, stdio: ["pipe", "pipe", "ignore"] });
+  const waiting = new Map();
+  clients.push(child);
+  let rest = "";
+  let last = 0;
+  const send = (message) => child.stdin.write(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\n");
+  child.stdout.on("data", (bytes) => {
+    const lines = (rest + bytes).split("\n");
+    rest = lines.pop();
+    for (const message of lines.filter(Boolean).map((line) => JSON.parse(line))) {
+      if (message.method !== undefined) {
+        if (message.id !== undefined) answer(message, (result) => send({ id: message.id, result }));
+      } else waiting.get(message.id)?.(message);
+    }
+  });
+  const request = (method, params) =>
+    new Promise((resolve) => {
+      last += 1;
+      waiting.set(last, resolve);
+      send({ id: last, method, params });
+    });
+  /** Says hello. What the client can is in its capabilities. */
+  const begin = async (capabilities) => {
+    await request("initialize", { protocolVersion: "2025-06-18", capabilities, clientInfo: { name: "page-test", version: "1" } });
+    send({ method: "notifications/initialized" });
+  };
+  const call = (name, args) => request("tools/call", { name, arguments: args });
+  return { child, begin, call };
+}
+
 /** Runs a script, and says what was wrong anywhere. */
 function main(script) {
   script()
@@ -115,5 +150,7 @@ function main(script) {
       console.error(error.stack);
       await browser?.close();
       process.exitCode = 1;
-    });
+    })
+    // A client that is left would keep the script from ending.
+    .finally(() => clients.forEach((child) => child.kill()));
 }

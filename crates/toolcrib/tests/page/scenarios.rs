@@ -82,6 +82,11 @@ fn commands_and_questions_that_came_over_mcp_are_answered() {
 }
 
 #[test]
+fn a_host_that_a_running_command_wants_is_answered_on_the_page() {
+    scenario(include_str!("answer_host.js"));
+}
+
+#[test]
 fn approve_reject_and_roll_back_a_proposal() {
     scenario(include_str!("proposal.js"));
 }

@@ -2,6 +2,7 @@
 import { useMemo } from "preact/hooks";
 import { type ApiFailure, loggedIn } from "../api.ts";
 import { type Loaded, useData } from "../data.ts";
+import { oneLine } from "../format.ts";
 import { lastSeq } from "../live.ts";
 import type { Reply } from "../reply.ts";
 import { gistOf } from "./call.ts";
@@ -70,7 +71,7 @@ export function useWaiting(): { items: WaitingItem[]; tools: ReadonlySet<string>
     const questions = (approvals.data?.approvals ?? []).map((it): WaitingItem => {
       const { principal, door, client } = it.caller;
       const who = askerWords({ principal: principal.name, role: principal.role, door, client });
-      return { kind: "approvals", id: it.id, name: it.tool, tool: it.tool, what: `${who}: ${gistOf(it.args)}`, until: it.expires_at };
+      return { kind: "approvals", id: it.id, name: it.tool, tool: it.tool, what: `${who}: ${it.host != null ? oneLine(it.what) : gistOf(it.args)}`, until: it.expires_at };
     });
     const proposed = (proposals.data?.pending ?? []).map((it): WaitingItem => ({ kind: "proposals", id: it.id, name: it.toolName, tool: `plugins/${it.toolName}`, what: `${principalWords(it.by)}: proposes a tool`, until: it.expiresAt }));
     const mounted = (servers.data?.servers ?? []).filter((it) => it.waiting_hash != null);

@@ -14,7 +14,7 @@ import { TitleBlock } from "../part/title_block.tsx";
 import type { Reply } from "../reply.ts";
 import { Answer } from "./approvals/answer.tsx";
 import { QuestionBody, QuestionHead } from "./approvals/question.tsx";
-import type { ListedApproval, OneApproval } from "./approvals/question_words.ts";
+import { callOf, type ListedApproval, type OneApproval } from "./approvals/question_words.ts";
 import { Queue, useOrder } from "./approvals/queue.tsx";
 import { Settled } from "./approvals/settled.tsx";
 
@@ -96,8 +96,8 @@ function OneQuestion({ id, isListed, onClosed }: { id: string; isListed: boolean
   const loaded = useData<OneApproval>(`/api/approvals/${encodeURIComponent(id)}${isWhole ? "?whole=true" : ""}`, { live: true, everyMs: 5000, pollMs: LOOK_MS });
   const asked = useAsked(loaded.data);
   const isPending = asked?.approval.status === "pending";
-  const story = useData<Reply<"/api/audit/{id}">>(asked === undefined || isPending ? null : `/api/audit/${encodeURIComponent(id)}`, { live: true, everyMs: 1000 });
-  const one = withChanges(asked, story.data);
+  const story = useData<Reply<"/api/audit/{id}">>(asked === undefined || isPending ? null : `/api/audit/${encodeURIComponent(callOf({ id }))}`, { live: true, everyMs: 1000 });
+  const one = asked?.approval.host != null ? asked : withChanges(asked, story.data);
   const pane = useRef<HTMLDivElement>(null);
   const end = useRef<HTMLDivElement>(null);
   const isComplete = one !== undefined && ((isWhole && loaded.data !== undefined) || !one.edits.some((edit) => isCut(edit.difference)));

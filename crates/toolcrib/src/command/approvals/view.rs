@@ -113,6 +113,9 @@ impl ApprovalView {
         for change in changes {
             add("changed:", change);
         }
+        if let Some(host) = &pending.question.host {
+            add("wants:", &host.to_string());
+        }
         add("rule:", &pending.question.rule);
         if let Some(reading) = &pending.question.runs {
             add("reading:", &reading.to_string());

@@ -186,13 +186,11 @@ fn scopes(maker: &PageMaker<'_>) -> String {
 }
 
 fn help(maker: &PageMaker<'_>) -> String {
-    let after = match &maker.question.shown.host {
-        Some(_) => {
-            "The time of the command goes on meanwhile. Ctrl-C stops the command.".to_owned()
-        }
-        None => {
-            format!("From another terminal: toolcrib approvals approve {}", maker.question.call)
-        }
+    let meanwhile = match &maker.question.shown.host {
+        Some(_) => "The time of the command goes on meanwhile. Ctrl-C stops the command.\n",
+        None => "",
     };
-    maker.screen.wrap(&format!("\n{}{after}\n", maker.key_help()))
+    let elsewhere =
+        format!("From another terminal: toolcrib approvals approve {}", maker.question.id);
+    maker.screen.wrap(&format!("\n{}{meanwhile}{elsewhere}\n", maker.key_help()))
 }

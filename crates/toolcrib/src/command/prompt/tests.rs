@@ -9,7 +9,7 @@ use toolcrib_core::command_reading::ReadingSummary;
 use toolcrib_core::host_access::HostRequest;
 use toolcrib_core::policy::{Answer, Covers, Mode, Scope, Wish, by_tier};
 use toolcrib_core::tool::{ProposedCommand, ProposedEdit};
-use toolcrib_core::{CallId, Plan, ToolName};
+use toolcrib_core::{Plan, ToolName};
 use toolcrib_runtime::{Asker, Pins, Question};
 use toolcrib_tools::CATALOGUES;
 
@@ -38,7 +38,7 @@ fn question(tool: &str, args: Value, plan: Plan) -> Question {
         ..Default::default()
     };
     Question {
-        call: CallId("01ARZ3NDEKTSV4RRFFQ69G5FAV".to_owned()),
+        id: "01ARZ3NDEKTSV4RRFFQ69G5FAV".to_owned(),
         digest: String::new(),
         pins: Pins::default(),
         tool,

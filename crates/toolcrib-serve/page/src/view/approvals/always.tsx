@@ -92,10 +92,10 @@ export function AlwaysChoice({ approval, chosen, choose, first }: Props) {
   );
 }
 
-export function AlwaysHead() {
+export function AlwaysHead({ isHost }: { isHost: boolean }) {
   return (
     <h2>
-      Run it, and do not ask again <Key name="e" />
+      {isHost ? "Let it through, and do not ask again" : "Run it, and do not ask again"} <Key name="e" />
     </h2>
   );
 }

@@ -53,6 +53,7 @@ export function Answer({ one, end, isComplete, showAll, onClosed }: Props) {
     void send(`/api/approvals/${approval.id}`, { decision, ...(decision === "deny" && words !== "" ? { words } : {}), ...(decision === "always" ? { grant: chosen } : {}) });
   };
   const [yes, no, always] = [decide("approve"), decide("deny"), decide("always")];
+  const isHost = approval.host != null;
   const hasGrants = approval.grants.length > 0;
   useKeys({
     y: yes,
@@ -61,14 +62,14 @@ export function Answer({ one, end, isComplete, showAll, onClosed }: Props) {
     c: () => field.current?.focus(),
     e: () => firstChoice.current?.focus(),
   });
-  const reason = why ?? whyNoYes ?? (isSeen ? null : "Not all of it was shown, so it cannot be run yet.");
+  const reason = why ?? whyNoYes ?? (isSeen ? null : "Not all of it was shown, so it cannot be approved yet.");
   return (
     <aside class="pane answer" aria-label="Answer">
       <div class="section stack answer-bar">
         <Countdown from={approval.created_at} until={approval.expires_at} what={approval.is_parked ? "until it expires" : "until it is declined"} />
         <div class="pair">
           <button type="button" class="yes large" aria-disabled={yesOff} aria-describedby="answer-off" onClick={yes}>
-            Run once <Key name="y" />
+            {isHost ? "Let through once" : "Run once"} <Key name="y" />
           </button>
           <button type="button" class="no large" aria-disabled={noOff} aria-describedby="answer-off" onClick={no}>
             Decline <Key name="n" />
@@ -84,7 +85,7 @@ export function Answer({ one, end, isComplete, showAll, onClosed }: Props) {
         </p>
         {failure && (
           <FailureNote what="Your answer did not count." failure={failure}>
-            The call still waits.
+            {isHost ? "The command still waits." : "The call still waits."}
           </FailureNote>
         )}
       </div>
@@ -104,16 +105,16 @@ export function Answer({ one, end, isComplete, showAll, onClosed }: Props) {
       </div>
       {hasGrants ? (
         <div class="section stack">
-          <AlwaysHead />
+          <AlwaysHead isHost={isHost} />
           <AlwaysChoice approval={approval} chosen={chosen} choose={setChosen} first={firstChoice} />
           <div ref={grantEnd} class="question-end" />
           <button type="button" class="large" aria-disabled={yesOff || !isGrantSeen} aria-describedby="answer-off" onClick={always}>
-            Run and store the grant <Key name="a" />
+            {isHost ? "Let through and store the grant" : "Run and store the grant"} <Key name="a" />
           </button>
         </div>
       ) : (
         <div class="section">
-          <p class="second">No grant can be stored for this call, so it is asked each time.</p>
+          <p class="second">No grant can be stored for {isHost ? "this host" : "this call"}, so it is asked each time.</p>
         </div>
       )}
     </aside>

@@ -12,7 +12,7 @@ import type { Reply } from "../../reply.ts";
 import { addressOf } from "../../router.ts";
 import { aboutOf, resultOf, stationsOf } from "../../part/call.ts";
 import { useWaitingCalls } from "../../part/waiting.ts";
-import { type Approval, type OneApproval, askedArguments, askedCommand, asker, beforeWords, changeWords, doorOf, listed, undoWords, whatOf } from "./question_words.ts";
+import { type Approval, type OneApproval, askedArguments, askedCommand, asker, beforeWords, callOf, changeWords, doorOf, listed, undoWords, whatOf } from "./question_words.ts";
 
 export function QuestionHead({ one }: { one: OneApproval }) {
   const { approval } = one;
@@ -241,7 +241,8 @@ function Facts({ one }: { one: OneApproval }) {
           </div>
         </Fact>
         <Fact name="Bound to">
-          these arguments{changes.length > 0 && runs == null && ", this difference"}
+          {approval.host != null ? "this host and port, as long as this command runs" : "these arguments"}
+          {changes.length > 0 && runs == null && ", this difference"}
           {files.length > 0 && (
             <>
               {" "}
@@ -290,7 +291,7 @@ function JustBefore({ approval }: { approval: Approval }) {
   const query = new URLSearchParams({ actor: approval.requester, until: approval.created_at, limit: String(MOST_BEFORE + 1) });
   const { data } = useData<Reply<"/api/audit">>(`/api/audit?${query}`);
   const waiting = useWaitingCalls();
-  const calls = data?.calls.filter((it) => it.call !== approval.id).slice(0, MOST_BEFORE) ?? [];
+  const calls = data?.calls.filter((it) => it.call !== callOf(approval)).slice(0, MOST_BEFORE) ?? [];
   return (
     <section class="section">
       <h2>Just before, in the same session</h2>

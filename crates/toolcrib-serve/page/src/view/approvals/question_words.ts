@@ -16,13 +16,18 @@ export function asker({ caller }: Approval): string {
 }
 
 export function doorOf(approval: Approval): string {
-  return `${doorWords(approval.caller.door)}, ${approval.is_parked ? "the call is parked" : "the client waits"}`;
+  return `${doorWords(approval.caller.door)}, ${approval.host != null ? "the command waits" : approval.is_parked ? "the call is parked" : "the client waits"}`;
+}
+
+/** The call that a question belongs to. Questions about the hosts of its command have a number behind it. */
+export function callOf({ id }: { id: string }): string {
+  return id.replace(/-host\d+$/, "");
 }
 
 /** The command of a call, if it has one. Only of calls that wait, the server says which argument it is. */
 export function askedCommand(approval: Approval, told?: string | null): string | null {
   if (told != null) return told;
-  if (approval.runs == null) return null;
+  if (approval.runs == null && approval.host == null) return null;
   const args = askedArguments(approval);
   for (const name of ["command", "cmd", "script"]) if (typeof args[name] === "string") return args[name];
   return null;
@@ -35,7 +40,7 @@ export function askedArguments(approval: Approval): Record<string, unknown> {
 
 /** One line about a call, for lists. */
 export function gist(approval: Approval): string {
-  const command = askedCommand(approval);
+  const command = approval.host != null ? null : askedCommand(approval);
   return oneLine(command ?? whatOf(approval));
 }
 
@@ -61,6 +66,7 @@ export function changeWords(change: ExpectedChange): string {
 /** What undo puts back, and what nothing takes back. */
 export function undoWords(approval: Approval): { back: string; not: string } {
   const { changes, network, runs, files } = approval;
+  if (approval.host != null) return { back: "", not: "Nothing takes back what the command sends." };
   const paths = (all: ExpectedChange[]) => listed(all.map((it) => plain(it.path)));
   if (runs != null) {
     // Of a command, only those paths are certain whose files were counted.

@@ -12,7 +12,7 @@ import { counted } from "../../part/words.ts";
 import type { Reply } from "../../reply.ts";
 import { addressOf } from "../../router.ts";
 import { RacedNote } from "./answer.tsx";
-import type { OneApproval } from "./question_words.ts";
+import { callOf, type OneApproval } from "./question_words.ts";
 
 type Story = Reply<"/api/audit/{id}">["call"];
 
@@ -22,18 +22,19 @@ const LOOK_MS = 700;
 export function Settled({ one, isRaced, story }: { one: OneApproval; isRaced: boolean; story: Loaded<Reply<"/api/audit/{id}">> }) {
   const { approval } = one;
   const mayRun = approval.status === "approved" || approval.status === "taken up";
+  const isHost = approval.host != null;
   useUntilEnded(story, mayRun);
   return (
     <aside class="pane answer" aria-label="What became of it">
       <div class="section stack answer-bar">
         {isRaced && <RacedNote one={one} />}
         <AnswerWords one={one} />
-        <Became mayRun={mayRun} story={story.data?.call} />
+        {isHost ? <BecameOfHost isLetThrough={mayRun} /> : <Became mayRun={mayRun} story={story.data?.call} />}
       </div>
       {mayRun && <StoredGrant id={approval.id} wish={approval.answer?.wish ?? null} />}
-      {story.data !== undefined && <Undo story={story.data.call} reload={story.reload} />}
+      {story.data !== undefined && !isHost && <Undo story={story.data.call} reload={story.reload} />}
       <div class="section">
-        <a href={addressOf("audit", approval.id)}>The whole story of the call</a>
+        <a href={addressOf("audit", callOf(approval))}>The whole story of the call</a>
       </div>
     </aside>
   );
@@ -55,7 +56,8 @@ function hasEnded({ outcome, error }: Story): boolean {
 }
 
 function AnswerWords({ one }: { one: OneApproval }) {
-  const { status, answer, expires_at: until } = one.approval;
+  const { status, answer, expires_at: until, host } = one.approval;
+  const isHost = host != null;
   if (answer === null) {
     return (
       <p>
@@ -67,7 +69,7 @@ function AnswerWords({ one }: { one: OneApproval }) {
       </p>
     );
   }
-  const what = !answer.is_approved ? "Declined" : answer.wish ? "Approved, and a grant stored" : "Approved once";
+  const what = !answer.is_approved ? "Declined" : answer.wish ? "Approved, and a grant stored" : isHost ? "Let through once" : "Approved once";
   return (
     <div>
       <p>
@@ -77,6 +79,14 @@ function AnswerWords({ one }: { one: OneApproval }) {
       </p>
       {answer.words !== "" && <Foreign text={`“${answer.words}”`} />}
     </div>
+  );
+}
+
+function BecameOfHost({ isLetThrough }: { isLetThrough: boolean }) {
+  return (
+    <p class="became">
+      <Mark name={isLetThrough ? "passed" : "failed"} /> <b>{isLetThrough ? "The command could connect to it." : "The command could not connect to it, and went on."}</b>
+    </p>
   );
 }
 
