@@ -1,5 +1,5 @@
 // What it would do to undo a call, what it would leave, and the undo itself. Nothing is undone before that was shown.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ApiFailure, loggedIn, post } from "../api.ts";
 import { useData } from "../data.ts";
 import { plain } from "../format.ts";
@@ -94,7 +94,8 @@ function Dry({ call, isOpen, close, run }: { call: string; isOpen: boolean; clos
 /** The second step, which has the focus: the undo itself, or nothing. */
 export function Confirm({ words, isPossible = true, run, close }: { words: string; isPossible?: boolean; run: () => void; close: () => void }) {
   const first = useRef<HTMLButtonElement>(null);
-  useEffect(() => first.current?.focus(), []);
+  // Before anybody can see it: a key that is pressed at once means what is shown.
+  useLayoutEffect(() => first.current?.focus(), []);
   return (
     <div class="undo-act">
       {isPossible && (
