@@ -66,6 +66,13 @@ fn user_at_terminal() -> Caller {
 }
 
 impl PendingApproval {
+    /// Returns the id of the call that the question belongs to.
+    pub fn call_id(&self) -> &str {
+        let host = self.question.host.as_ref();
+        let call = host.and_then(|_| self.id.rsplit_once("-host"));
+        call.map_or(self.id.as_str(), |(call, _)| call)
+    }
+
     /// Returns the call that waits.
     pub fn to_call(&self) -> Call {
         let (id, session) = (CallId(self.id.clone()), SessionId(self.requester.clone()));

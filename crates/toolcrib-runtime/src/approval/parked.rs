@@ -139,18 +139,22 @@ impl ApprovalAnswers {
         Err(ApprovalError::Closed(self.store.status(pending, self.clock.now())?))
     }
 
-    /// Records an answer. One about a host is recorded by the process whose command waits for it.
+    /// Records an answer. What became of one about a host is recorded by the process whose command waits for it, if the
+    /// command still runs then.
     fn note(&self, pending: &PendingApproval, event: &str, by: &Principal, words: &str) {
-        if pending.question.host.is_some() {
-            return;
-        }
         let PendingApproval { requester, caller, .. } = pending;
         let asker = &caller.principal.name;
-        let detail = json!({
+        let mut detail = json!({
             "by": by.name, "role": by.role.as_str(), "words": words,
             "requester": requester, "asker": asker,
         });
-        let (tool, call) = (Some(&pending.tool), pending.id.as_str());
+        let mut recorded = event;
+        if let Some(host) = &pending.question.host {
+            recorded = "host_answered";
+            let words = if words.is_empty() { String::new() } else { format!(": {words}") };
+            detail["words"] = format!("{host} {event}{words}").into();
+        }
+        let (tool, call, event) = (Some(&pending.tool), pending.call_id(), recorded);
         let at = self.clock.now();
         let note = Note { at, actor: "user", act: "approval", event, tool, call, detail };
         let _ = self.recorder.note(&note);

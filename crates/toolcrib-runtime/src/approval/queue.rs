@@ -28,8 +28,8 @@ const MOST_WAITING: usize = 64;
 
 /// A prompt that can be taken away because someone else answered.
 pub trait Prompt: Approver {
-    /// Tells the person that the question was answered elsewhere.
-    fn dismiss(&self);
+    /// Tells the person that the question was answered elsewhere, if they were shown it.
+    fn dismiss(&self, question: &Question);
 }
 
 /// Asks at the prompt if there is one, and lets other processes answer.
@@ -121,11 +121,11 @@ impl Approver for ApprovalQueue {
             if self.store.add(&pending).is_err() {
                 return prompt.ask(question).await;
             }
-            let mut open = AwaitedQuestion { queue: self, id: &pending.id, stays_open: false };
+            let mut open = AwaitedQuestion { queue: self, pending: &pending, stays_open: false };
             let answer = tokio::select! {
                 answer = prompt.ask(question) => self.store_answer(&pending, answer),
                 answer = self.answer_from_elsewhere(&pending) => {
-                    prompt.dismiss();
+                    prompt.dismiss(question);
                     answer
                 }
             };
@@ -143,7 +143,7 @@ impl Approver for ApprovalQueue {
 /// will not run. If it was answered, that changes nothing: the first answer counts.
 struct AwaitedQuestion<'a> {
     queue: &'a ApprovalQueue,
-    id: &'a str,
+    pending: &'a PendingApproval,
     /// Whether the call was parked, and can be answered later.
     stays_open: bool,
 }
@@ -153,14 +153,18 @@ impl Drop for AwaitedQuestion<'_> {
         if self.stays_open {
             return;
         }
+        let words = match self.pending.question.host {
+            None => "the call ended before anyone answered",
+            Some(_) => "nothing waits for this host any more",
+        };
         let closed = ApprovalAnswer {
             is_approved: false,
             by: "Toolcrib".to_owned(),
-            words: "the call ended before anyone answered".to_owned(),
+            words: words.to_owned(),
             wish: None,
             at: self.queue.clock.now(),
         };
-        let _ = self.queue.store.decide(self.id, &closed);
+        let _ = self.queue.store.decide(&self.pending.id, &closed);
     }
 }
 

@@ -153,7 +153,10 @@ impl HostGate for HostQuestions {
                 | Answer::RanElsewhere(_)
                 | Answer::Changed { .. },
             ) => not_listed(),
-            None => refused("the question was taken away"),
+            None => {
+                let _ = record(&scope, "host_withdrawn", None, request);
+                refused("the question was taken away")
+            }
         }
     }
 }
@@ -171,7 +174,7 @@ fn allow(scope: &CallScope, by: &str, request: &HostRequest) -> HostVerdict {
     HostVerdict::Allowed
 }
 
-/// Records that a host was asked about, or who decided about it.
+/// Records that a host was asked about, that nobody waits for the answer any more, or who decided about it.
 fn record(
     scope: &CallScope,
     event: &str,

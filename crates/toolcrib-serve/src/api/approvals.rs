@@ -316,7 +316,8 @@ async fn answer(
         Approved::RunsElsewhere => {}
         Approved::RunsHere(parked) => run(&api, *parked),
     }
-    let outcome = Some(format!("GET /api/calls/{id}"));
+    // A question about a host has no outcome of its own.
+    let outcome = pending.question.host.is_none().then(|| format!("GET /api/calls/{id}"));
     JsonReply::ok(&Answered { ok: true, call: id, status: "approved", outcome })
 }
 

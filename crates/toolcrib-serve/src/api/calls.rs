@@ -120,7 +120,9 @@ async fn show(
         return JsonReply::ok(&CallStatus::of(&id, "running"));
     }
     let store = &api.answers.store;
-    let Ok(pending) = store.find(&id) else {
+    // A question about a host is of a call, and is none.
+    let asked_about = store.find(&id).ok().filter(|it| it.question.host.is_none());
+    let Some(pending) = asked_about else {
         let history = visible_call(&api, &caller, &id).await?;
         return JsonReply::ok(&CallStatus::of(&id, history.outcome().as_str()));
     };

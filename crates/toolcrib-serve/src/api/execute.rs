@@ -261,10 +261,13 @@ fn parked_id(made: &Outcome) -> Option<String> {
     Some(error.context.get("approval_id")?.as_str()?.to_owned())
 }
 
-/// Returns the approval with this id, if it is the caller's own.
+/// Returns the approval of a call with this id, if it is the caller's own.
 fn own_approval(api: &Api, caller: &Caller, id: &str) -> Result<PendingApproval, ApiError> {
     let pending = api.answers.store.find(id).ok();
-    pending.filter(|it| it.caller.principal == caller.principal).ok_or_else(|| {
+    let is_own_call = |it: &PendingApproval| {
+        it.caller.principal == caller.principal && it.question.host.is_none()
+    };
+    pending.filter(is_own_call).ok_or_else(|| {
         let message = format!("no call of this token waits or waited for approval as `{id}`");
         ApiError::new(StatusCode::NOT_FOUND, "approval_not_found", message)
     })

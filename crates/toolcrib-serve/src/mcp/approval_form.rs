@@ -102,7 +102,7 @@ impl FormQuestion<'_> {
         let schema = json!({
             "type": "object",
             "properties": {
-                DECISION: {"type": "string", "title": "May it run?", "oneOf": words},
+                DECISION: {"type": "string", "title": if self.shown.host.is_some() { "May it connect?" } else { "May it run?" }, "oneOf": words},
                 REASON: {
                     "type": "string",
                     "title": "If not, why?",
@@ -182,7 +182,10 @@ impl FormQuestion<'_> {
         }
         let _ = writeln!(text, "Why you are asked: {}", shown.why);
         for unpinned in &shown.unpinned {
-            let _ = writeln!(text, "A yes does not cover changes of {unpinned}.");
+            let _ = match shown.host {
+                None => writeln!(text, "A yes does not cover changes of {unpinned}."),
+                Some(_) => writeln!(text, "A yes covers {unpinned}, whatever it is."),
+            };
         }
         for (at, offer) in self.grants().iter().enumerate() {
             let _ =

@@ -25,7 +25,7 @@ pub(super) struct ClientPrompt {
 
 impl Prompt for ClientPrompt {
     // The request to the client is withdrawn when its future is dropped.
-    fn dismiss(&self) {}
+    fn dismiss(&self, _: &Question) {}
 }
 
 impl Approver for ClientPrompt {

@@ -16,7 +16,7 @@ use toolcrib_ledger::{Approvals, Redactor};
 use toolcrib_runtime::{ApprovalAnswers, Approved, ParkedCall};
 
 use explanation::explain;
-use view::{APPROVALS, ApprovalView, candidate, print_list};
+use view::{APPROVALS, ApprovalView, candidate, print_list, what_follows};
 
 use super::event_loop::{block_on, interrupted};
 use super::live_output::OutputShown;
@@ -117,7 +117,12 @@ fn approve(
     if !may_answer(global, terminal, answers, id) {
         return Ok(Exit::Failed);
     }
-    let approved = match review(global, terminal, answers, id)? {
+    let reviewed = review(global, terminal, answers, id)?;
+    let follows = match (&reviewed, answers.find(id)) {
+        (Reviewed::Approved(wish), Ok((pending, _))) => what_follows(&pending, wish.as_ref()),
+        _ => String::new(),
+    };
+    let approved = match reviewed {
         Reviewed::Approved(wish) => answers.approve(id, &user_at_terminal().principal, wish),
         Reviewed::Denied(words) => {
             let denied =
@@ -131,23 +136,11 @@ fn approve(
     };
     match approved {
         Ok(Approved::RunsElsewhere) => {
-            print_lines(&[format!("Approved: {id} {}.", what_follows(answers, id))]);
+            print_lines(&[format!("Approved: {id} {follows}.")]);
             Ok(Exit::Done)
         }
         Ok(Approved::RunsHere(parked)) => run_parked(global, terminal, *parked, format),
         Err(err) => explain(terminal, id, err),
-    }
-}
-
-/// Says what an approval does that another process waited for.
-fn what_follows(answers: &ApprovalAnswers, id: &str) -> String {
-    let found = answers.find(id).ok();
-    match found.and_then(|(pending, _)| pending.question.host) {
-        Some(host) => {
-            let host = host.to_string();
-            format!("lets its command reach {}, as long as it runs", escape::line(&host))
-        }
-        None => "runs in the process that asked".to_owned(),
     }
 }
 

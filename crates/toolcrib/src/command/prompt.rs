@@ -10,8 +10,9 @@ mod text;
 mod wink_form;
 
 use std::cell::Cell;
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{MutexGuard, mpsc};
+use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use toolcrib_core::escape;
@@ -35,6 +36,8 @@ pub(super) struct TerminalPrompt {
     manner: AskManner,
     /// Held while a question is open, so that there is one question at a time.
     asking: tokio::sync::Mutex<()>,
+    /// The ids of the questions that were shown and have no answer from here.
+    shown: Mutex<HashSet<String>>,
 }
 
 /// How a person is asked.
@@ -76,7 +79,11 @@ impl TerminalPrompt {
     /// Returns a prompt if a person can see the question and type an answer.
     pub(super) fn on_terminal(terminal: Terminal, manner: AskManner) -> Option<Self> {
         let asking = tokio::sync::Mutex::new(());
-        Device::is_there().then_some(Self { terminal, manner, asking })
+        Device::is_there().then(|| Self { terminal, manner, asking, shown: Mutex::default() })
+    }
+
+    fn shown(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether an answer is that of the person at the terminal, and not of the clock.
@@ -111,8 +118,18 @@ pub(super) fn page_of(question: &Question, terminal: Terminal, style: AskStyle) 
 }
 
 impl Prompt for TerminalPrompt {
-    fn dismiss(&self) {
-        self.terminal.note("Answered elsewhere.");
+    fn dismiss(&self, question: &Question) {
+        // One that waited behind another question was never on the screen.
+        if !self.shown().remove(&question.id) {
+            return;
+        }
+        match &question.shown.host {
+            None => self.terminal.note("Answered elsewhere."),
+            Some(host) => {
+                let host = host.to_string();
+                self.terminal.note(&format!("Answered elsewhere: {}", escape::line(&host)));
+            }
+        }
     }
 }
 
@@ -121,6 +138,7 @@ impl Approver for TerminalPrompt {
         Box::pin(async move {
             let _one = self.asking.lock().await;
             let Some(waker) = Waker::new() else { return Answer::Nobody };
+            self.shown().insert(question.id.clone());
             let conversation = Conversation {
                 question: question.clone(),
                 terminal: self.terminal,
@@ -137,7 +155,9 @@ impl Approver for TerminalPrompt {
                 let _ = over.send(());
                 answer
             });
-            answer.await.ok().flatten().unwrap_or(Answer::Nobody)
+            let answer = answer.await;
+            self.shown().remove(&question.id);
+            answer.ok().flatten().unwrap_or(Answer::Nobody)
         })
     }
 }

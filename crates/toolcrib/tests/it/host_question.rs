@@ -98,17 +98,23 @@ fn another_terminal_can_answer_about_the_host() {
         for part in ["localhost:443", "sandbox.egress", "CONNECT localhost:443"] {
             assert!(shown.contains(part), "{part}: {shown}");
         }
+        let lines = scratch.run(["approvals", "list"]).stdout;
+        assert!(lines.contains(&id) && lines.contains("reach localhost:443"), "{lines}");
         let given = [&["--yes", "approvals", words[0], &id], &words[1..]].concat();
         let answered = scratch.run(given);
         assert_eq!(answered.code, 0, "{}", answered.stderr);
         let reaches = answered.stdout.contains("lets its command reach localhost:443");
         assert_eq!(reaches, words[0] == "approve", "{}", answered.stdout);
-        session.wait_for("Answered elsewhere");
+        session.wait_for("Answered elsewhere: localhost:443");
         session.wait_for(said);
         session.wait_for("exit 0 in ");
         assert_eq!(session.child.wait().unwrap().code(), Some(0), "the command itself goes on");
         let shown = scratch.run(["audit", "show", "--last"]).stdout;
         assert!(shown.contains(event) && shown.contains(": localhost:443"), "{shown}");
+        // Who answered is on the record, also if the command had ended by then.
+        let verdict = if words[0] == "approve" { "approved" } else { "denied: not now" };
+        let answered = format!("localhost:443 {verdict}");
+        assert!(shown.contains("host_answered") && shown.contains(&answered), "{shown}");
         // The first answer counts.
         let late = scratch.run(["--yes", "approvals", "deny", &id]);
         assert_eq!(late.code, 1, "{}{}", late.stdout, late.stderr);

@@ -322,7 +322,11 @@ fn a_call_waits_for_the_answer_of_another_token() {
     same(&scratch, &server, &["approvals", "show", &id]);
     let again = remote(&scratch, &server, "approver", &["approvals", "approve", &id]);
     assert_eq!(again.code, 1);
-    assert!(again.stderr.contains("was approved already, and has run"), "{}", again.stderr);
+    assert!(
+        again.stderr.contains("was approved already, and the approval was used"),
+        "{}",
+        again.stderr
+    );
 
     let other = ["call", "clemini/edit", "file_path=a.txt", "old_string=one", "new_string=1"];
     let parked = remote(&scratch, &server, "admin", &other);

@@ -14,6 +14,11 @@ export type Call = Found & {
   approved?: boolean;
 };
 
+/** The call that a question belongs to. Questions about the hosts of its command have a number behind it. */
+export function callOf({ id }: { id: string }): string {
+  return id.replace(/-host\d+$/, "");
+}
+
 /** What became of a call after one more event. Nothing if the call is not known and this is not its beginning. */
 export function afterEvent(known: Call | undefined, event: RecordEvent): Call | undefined {
   if (event.call === null || !/^(call|approval)\./.test(event.event)) return undefined;

@@ -5,7 +5,7 @@ import { type Loaded, useData } from "../data.ts";
 import { oneLine } from "../format.ts";
 import { lastSeq } from "../live.ts";
 import type { Reply } from "../reply.ts";
-import { gistOf } from "./call.ts";
+import { callOf, gistOf } from "./call.ts";
 import { askerWords, principalWords } from "./words.ts";
 
 /** Loads the open questions. An agent may not read them. */
@@ -33,7 +33,7 @@ export function useWaitingCalls({ isWanted = true } = {}): WaitingCalls {
   const { data } = useQuestions({ isWanted });
   return useMemo(() => {
     const approvals = data?.approvals ?? [];
-    const ids = new Set(approvals.map((it) => it.id));
+    const ids = new Set(approvals.map(callOf));
     // The list does not know a question that came after it, so such a call waits until the list says otherwise.
     const known = data === undefined ? -1 : (lastSeq.peek() ?? Infinity);
     const isOpen = ({ error, by, seq }: Asked) => error === "approval_required" && by === null && seq > known;

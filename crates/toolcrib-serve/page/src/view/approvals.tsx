@@ -5,6 +5,7 @@ import { useData } from "../data.ts";
 import { useKeys } from "../keys.ts";
 import type { Closed } from "../part/answer.ts";
 import { Boundary } from "../part/boundary.tsx";
+import { callOf } from "../part/call.ts";
 import { commandLine } from "../part/command_line.ts";
 import { isCut, useBeside } from "../part/file_difference.tsx";
 import { useCurrent } from "../part/moves.ts";
@@ -14,7 +15,7 @@ import { TitleBlock } from "../part/title_block.tsx";
 import type { Reply } from "../reply.ts";
 import { Answer } from "./approvals/answer.tsx";
 import { QuestionBody, QuestionHead } from "./approvals/question.tsx";
-import { callOf, type ListedApproval, type OneApproval } from "./approvals/question_words.ts";
+import type { ListedApproval, OneApproval } from "./approvals/question_words.ts";
 import { Queue, useOrder } from "./approvals/queue.tsx";
 import { Settled } from "./approvals/settled.tsx";
 

@@ -28,7 +28,7 @@ pub(super) fn explain(terminal: Terminal, id: &str, err: ApprovalError) -> Resul
                 ApprovalStatus::Pending => "is waiting",
                 ApprovalStatus::Approved => "was approved already",
                 ApprovalStatus::Denied => "was denied already",
-                ApprovalStatus::TakenUp => "was approved already, and has run",
+                ApprovalStatus::TakenUp => "was approved already, and the approval was used",
                 ApprovalStatus::Expired => "has expired",
                 ApprovalStatus::Revoked => "was asked with a token that is revoked",
             };

@@ -10,7 +10,7 @@ use toolcrib_runtime::ApprovalError;
 use toolcrib_serve::PlannedEdit;
 
 use super::explanation::explain;
-use super::view::{APPROVALS, ApprovalView, candidate, print_list};
+use super::view::{APPROVALS, ApprovalView, candidate, print_list, what_follows};
 use crate::cli::{ApprovalsArgs, ApprovalsCommand};
 use crate::command::remote::{ServerClient, ServerReply, path_part};
 use crate::command::short_id;
@@ -77,9 +77,16 @@ pub(super) fn run(
                 if *json {
                     print_json(&String::from_utf8_lossy(&reply.body));
                 } else {
-                    let text = format!("Approved: {} runs on the server.", found.id);
+                    let pending = &found.item;
+                    let follows = if pending.is_parked {
+                        "runs on the server".to_owned()
+                    } else {
+                        what_follows(pending, None)
+                    };
+                    let text = format!("Approved: {} {follows}.", found.id);
                     print_lines(&[escape::line(&text).into_owned()]);
-                    terminal.note(&format!("`toolcrib audit show {}` shows what it did", found.id));
+                    let call = escape::line(pending.call_id());
+                    terminal.note(&format!("`toolcrib audit show {call}` shows what it did"));
                 }
             })
         }
@@ -87,7 +94,7 @@ pub(super) fn run(
             let body = json!({"decision": "deny", "words": words.join(" ")});
             let reply = client.post_for_reply(&path, &body, None)?;
             answered(client, terminal, &found.id, reply, |_| {
-                let text = format!("Denied: {} of {}", found.id, found.item);
+                let text = format!("Denied: {} of {}", found.id, found.item.tool);
                 print_lines(&[escape::line(&text).into_owned()]);
             })
         }

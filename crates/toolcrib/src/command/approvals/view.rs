@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolcrib_core::approval::{ApprovalAnswer, ApprovalStatus, ApprovalStore, PendingApproval};
-use toolcrib_core::{Principal, Role, ToolName, escape};
+use toolcrib_core::policy::Wish;
+use toolcrib_core::{Principal, Role, escape};
 use toolcrib_ledger::Approvals;
 use toolcrib_serve::PlannedEdit;
 
@@ -27,12 +28,31 @@ pub(super) struct ApprovalView {
 }
 
 /// Returns an approval as something that an id can mean. `args` has no secrets.
-pub(super) fn candidate(pending: PendingApproval, args: &str) -> Candidate<ToolName> {
+pub(super) fn candidate(pending: PendingApproval, args: &str) -> Candidate<PendingApproval> {
+    let what = asked_host(&pending).unwrap_or_else(|| past_call::what(args));
     Candidate {
         at: format!("{:.0}", pending.created_at),
-        what: format!("{}  {}", pending.tool, past_call::what(args)),
-        id: pending.id,
-        item: pending.tool,
+        what: format!("{}  {what}", pending.tool),
+        id: pending.id.clone(),
+        item: pending,
+    }
+}
+
+/// Returns what a question is about that is about a host, and not about a call.
+fn asked_host(pending: &PendingApproval) -> Option<String> {
+    pending.question.host.as_ref().map(|_| pending.question.what.clone())
+}
+
+/// Says what an approval does that another process waited for.
+pub(super) fn what_follows(pending: &PendingApproval, wish: Option<&Wish>) -> String {
+    let Some(host) = &pending.question.host else {
+        return "runs in the process that asked".to_owned();
+    };
+    let host = host.to_string();
+    let host = escape::line(&host);
+    match wish {
+        None => format!("lets its command reach {host}, as long as it runs"),
+        Some(_) => format!("lets its command reach {host}, and leaves a grant for it"),
     }
 }
 
@@ -46,13 +66,18 @@ pub(super) fn print_list(shown: &[ApprovalView], now: Timestamp, clean: impl Fn(
     let line = |ApprovalView { pending, status, .. }: &ApprovalView| {
         let age = now.duration_since(pending.created_at).as_secs();
         // `show` has the whole arguments, for the person who answers.
-        let args: String = clean(&pending.args.to_string()).chars().take(80).collect();
+        let args = || clean(&pending.args.to_string()).chars().take(80).collect();
+        // The number of a question about a host is at the end of its id, and says which.
+        let id = match asked_host(pending) {
+            None => ids.short(&pending.id),
+            Some(_) => &pending.id,
+        };
         format!(
             "{}  {}  {age} s ago  {}  {}",
-            escape::line(ids.short(&pending.id)),
+            escape::line(id),
             escape::line(status),
             escape::line(pending.tool.as_str()),
-            escape::line(&args)
+            escape::line(&asked_host(pending).unwrap_or_else(args))
         )
     };
     print_lines(&fit_all(&shown.iter().map(line).collect::<Vec<_>>(), width()));
@@ -108,7 +133,8 @@ impl ApprovalView {
             add("changes:", file);
         }
         for unpinned in &pending.question.unpinned {
-            add("not pinned:", unpinned);
+            let name = if pending.question.host.is_some() { "covers:" } else { "not pinned:" };
+            add(name, unpinned);
         }
         for change in changes {
             add("changed:", change);

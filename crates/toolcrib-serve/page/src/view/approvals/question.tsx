@@ -10,9 +10,9 @@ import { Ago, Foreign, Sentence } from "../../part/texts.tsx";
 import { counted, tierWords } from "../../part/words.ts";
 import type { Reply } from "../../reply.ts";
 import { addressOf } from "../../router.ts";
-import { aboutOf, resultOf, stationsOf } from "../../part/call.ts";
+import { aboutOf, callOf, resultOf, stationsOf } from "../../part/call.ts";
 import { useWaitingCalls } from "../../part/waiting.ts";
-import { type Approval, type OneApproval, askedArguments, askedCommand, asker, beforeWords, callOf, changeWords, doorOf, listed, undoWords, whatOf } from "./question_words.ts";
+import { type Approval, type OneApproval, askedArguments, askedCommand, asker, beforeWords, changeWords, doorOf, listed, undoWords, whatOf } from "./question_words.ts";
 
 export function QuestionHead({ one }: { one: OneApproval }) {
   const { approval } = one;

@@ -19,11 +19,6 @@ export function doorOf(approval: Approval): string {
   return `${doorWords(approval.caller.door)}, ${approval.host != null ? "the command waits" : approval.is_parked ? "the call is parked" : "the client waits"}`;
 }
 
-/** The call that a question belongs to. Questions about the hosts of its command have a number behind it. */
-export function callOf({ id }: { id: string }): string {
-  return id.replace(/-host\d+$/, "");
-}
-
 /** The command of a call, if it has one. Only of calls that wait, the server says which argument it is. */
 export function askedCommand(approval: Approval, told?: string | null): string | null {
   if (told != null) return told;

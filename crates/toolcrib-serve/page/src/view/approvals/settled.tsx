@@ -3,6 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { ApiFailure, remove } from "../../api.ts";
 import { type Loaded, useData } from "../../data.ts";
 import { absolute, duration, oneLine, plain } from "../../format.ts";
+import { callOf } from "../../part/call.ts";
 import { Key, Mark } from "../../part/marks.tsx";
 import { FailureNote } from "../../part/notes.tsx";
 import { SureButton } from "../../part/sure_button.tsx";
@@ -12,7 +13,7 @@ import { counted } from "../../part/words.ts";
 import type { Reply } from "../../reply.ts";
 import { addressOf } from "../../router.ts";
 import { RacedNote } from "./answer.tsx";
-import { callOf, type OneApproval } from "./question_words.ts";
+import type { OneApproval } from "./question_words.ts";
 
 type Story = Reply<"/api/audit/{id}">["call"];
 
@@ -69,7 +70,9 @@ function AnswerWords({ one }: { one: OneApproval }) {
       </p>
     );
   }
-  const what = !answer.is_approved ? "Declined" : answer.wish ? "Approved, and a grant stored" : isHost ? "Let through once" : "Approved once";
+  // The grant for a host is stored by the command's process, when it takes the answer up.
+  const isStored = answer.wish && (!isHost || status === "taken up");
+  const what = !answer.is_approved ? "Declined" : isStored ? "Approved, and a grant stored" : isHost ? "Let through" : "Approved once";
   return (
     <div>
       <p>
@@ -85,7 +88,7 @@ function AnswerWords({ one }: { one: OneApproval }) {
 function BecameOfHost({ isLetThrough }: { isLetThrough: boolean }) {
   return (
     <p class="became">
-      <Mark name={isLetThrough ? "passed" : "failed"} /> <b>{isLetThrough ? "The command could connect to it." : "The command could not connect to it, and went on."}</b>
+      <Mark name={isLetThrough ? "passed" : "failed"} /> <b>{isLetThrough ? "It was let through." : "It was not let through."}</b> What became of the connection is in the story of the call.
     </p>
   );
 }

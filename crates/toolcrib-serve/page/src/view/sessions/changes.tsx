@@ -191,13 +191,20 @@ interface Came {
   failure?: ApiFailure;
 }
 
+/** The statuses of a request that was refused before anything was done. */
+const REFUSED = [401, 403, 422, 429];
+
 function Results({ came: { of, undone, failure }, close }: { came: Came; close: () => void }) {
   if (failure !== undefined) {
+    const wasRefused = REFUSED.includes(failure.status);
     return (
       <div class="dry-all">
-        <FailureNote what={`It is not known what of ${counted(of, "call")} was undone.`} failure={failure}>
-          The list below says what is undone.
+        <FailureNote what={wasRefused ? "Nothing was undone." : `It is not known what of ${counted(of, "call")} was undone.`} failure={failure}>
+          {wasRefused ? "The request was refused before it began." : "The list below says what is undone."}
         </FailureNote>
+        <button type="button" onClick={close}>
+          Close
+        </button>
       </div>
     );
   }
