@@ -33,13 +33,13 @@ main(async () => {
   await isOpen();
   await page.keyboard.press("y");
   await page.getByText("Let through once").waitFor();
-  await page.getByText("The command could connect to it.").waitFor();
+  await page.getByText("It was let through.").waitFor();
 
   await isNext("localhost:8443");
   await isOpen();
   await page.getByLabel(/Words for the agent/).fill("not there");
   await page.getByRole("button", { name: "Decline" }).click();
-  await page.getByText("The command could not connect to it, and went on.").waitFor();
+  await page.getByText("It was not let through.").waitFor();
 
   await isNext("localhost:9443");
   await isOpen();
@@ -63,6 +63,6 @@ main(async () => {
   await page.getByRole("heading", { name: /clemini\/bash/ }).waitFor();
   const { body } = await api("GET", `/api/audit/${approvals[0].id.split("-")[0]}`);
   const story = JSON.stringify(body);
-  for (const event of ["host_asked", "host_allowed", "host_refused"]) check(story.includes(event), `${event}: ${story.slice(0, 4000)}`);
+  for (const event of ["host_asked", "host_answered", "host_allowed", "host_refused"]) check(story.includes(event), `${event}: ${story.slice(0, 4000)}`);
   return [page];
 });
