@@ -43,16 +43,48 @@ impl GitObjects {
         Self { git, contents: Mutex::default(), sizes: Mutex::default(), patience }
     }
 
+    /// Returns the kind of an object; nothing if it is missing.
+    pub(super) fn kind_of(
+        &self,
+        id: &ObjectId,
+        cancel: &Cancel,
+    ) -> Result<Option<Vec<u8>>, ToolError> {
+        Ok(self.header(id, cancel)?.map(|header| header.kind))
+    }
+
     /// Returns the tree of a commit.
     pub(super) fn tree_of(
         &self,
         commit: &ObjectId,
         cancel: &Cancel,
     ) -> Result<ObjectId, ToolError> {
-        let text = self.whole(commit, b"commit", MOST_COMMIT_BYTES, cancel)?;
-        let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
-        let tree = line.strip_prefix(b"tree ").and_then(|id| std::str::from_utf8(id).ok());
-        tree.and_then(ObjectId::from_hex).ok_or_else(|| malformed(commit, "is a malformed commit"))
+        self.first_id(commit, b"commit", b"tree ", cancel)
+    }
+
+    /// Returns the object that a tag is about.
+    pub(super) fn target_of(&self, tag: &ObjectId, cancel: &Cancel) -> Result<ObjectId, ToolError> {
+        self.first_id(tag, b"tag", b"object ", cancel)
+    }
+
+    /// Returns the id in the first line of an object.
+    fn first_id(
+        &self,
+        id: &ObjectId,
+        kind: &[u8],
+        prefix: &[u8],
+        cancel: &Cancel,
+    ) -> Result<ObjectId, ToolError> {
+        let content = self.whole(id, kind, MOST_COMMIT_BYTES, cancel)?;
+        let line = content.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        let named = line.strip_prefix(prefix).and_then(|id| std::str::from_utf8(id).ok());
+        let named = named.and_then(ObjectId::from_hex);
+        named.ok_or_else(|| malformed(id, &format!("is a malformed {}", text(kind))))
+    }
+
+    fn header(&self, id: &ObjectId, cancel: &Cancel) -> Result<Option<ObjectHeader>, ToolError> {
+        self.ask(ChildPurpose::Sizes, cancel, &mut |child, patience| {
+            Ok((child.ask(id, patience)?, AfterAnswer::Ready))
+        })
     }
 
     /// Puts a question to an idle process, or to a new one. If the process has died since its last answer, another
@@ -163,9 +195,7 @@ impl ObjectSource for GitObjects {
     }
 
     fn blob_size(&self, id: &ObjectId, cancel: &Cancel) -> Result<u64, ToolError> {
-        let header = self.ask(ChildPurpose::Sizes, cancel, &mut |child, patience| {
-            Ok((child.ask(id, patience)?, AfterAnswer::Ready))
-        })?;
+        let header = self.header(id, cancel)?;
         header.map(|header| header.size).ok_or_else(|| missing_object(id))
     }
 

@@ -64,8 +64,9 @@ impl GitRepository {
         let cancel = Cancel::default();
         let folders = folder::find(path)?;
         let git = GitProgram::find(&options.program_path, &folders.git_folder)?;
-        let commit = resolve(&git, revision, &path.display().to_string(), &cancel)?;
-        let objects = GitObjects::new(git, options.patience);
+        let objects = GitObjects::new(git.clone(), options.patience);
+        let shown = path.display().to_string();
+        let commit = resolve(&git, &objects, revision, &shown, &cancel)?;
         let tree = objects.tree_of(&commit, &cancel)?;
         let revision = Arc::new(Revision::new(Box::new(objects), tree, folders.root));
         Ok(Self { commit, revision, options, search: OnceLock::new() })

@@ -2,11 +2,15 @@
 
 use toolcrib_core::{Cancel, ErrorKind, ToolError, nearest};
 
+use crate::git::objects::GitObjects;
 use crate::git::program::{GitProgram, GitRun};
 use crate::object_id::ObjectId;
 
 /// The longest revision, in bytes.
 const LONGEST_REVISION_BYTES: usize = 1000;
+
+/// How many tags may lead to each other.
+const MOST_NESTED_TAGS: usize = 10;
 
 /// How many branches and tags are looked through for a name that was meant.
 const MOST_NAMES: usize = 2000;
@@ -14,21 +18,50 @@ const MOST_NAMES: usize = 2000;
 /// Returns the commit that a revision leads to now.
 pub(super) fn resolve(
     git: &GitProgram,
+    objects: &GitObjects,
     revision: &str,
     shown: &str,
     cancel: &Cancel,
 ) -> Result<ObjectId, ToolError> {
     check(revision)?;
-    let commit = format!("{revision}^{{commit}}");
-    let run = git.run(&["rev-parse", "--verify", "--end-of-options", &commit], cancel)?;
+    let run = git.run(&["rev-parse", "--verify", "--end-of-options", revision], cancel)?;
     if run.errors.contains("is ambiguous") {
         return Err(ambiguous(revision));
     }
     let id = run.output.lines().next().and_then(ObjectId::from_hex);
-    if let Some(id) = id.filter(|_| run.status.success()) {
-        return Ok(id);
+    if let Some(id) = id.filter(|_| run.status.success())
+        && let Some(commit) = peel(objects, id, revision, cancel)?
+    {
+        return Ok(commit);
     }
     Err(why_not(git, &run, revision, shown, cancel))
+}
+
+/// Returns the commit that an object leads to; nothing if an object is missing.
+fn peel(
+    objects: &GitObjects,
+    id: ObjectId,
+    revision: &str,
+    cancel: &Cancel,
+) -> Result<Option<ObjectId>, ToolError> {
+    let mut id = id;
+    for _ in 0..MOST_NESTED_TAGS {
+        match objects.kind_of(&id, cancel)?.as_deref() {
+            None => return Ok(None),
+            Some(b"commit") => return Ok(Some(id)),
+            Some(b"tag") => id = objects.target_of(&id, cancel)?,
+            Some(kind) => {
+                let kind = String::from_utf8_lossy(kind);
+                let message =
+                    format!("the revision `{revision}` leads to a {kind}, and not to a commit");
+                return Err(ToolError::new(ErrorKind::BadArgs, message).hint(
+                    "write a branch, a tag or a commit; files are chosen by their paths later",
+                ));
+            }
+        }
+    }
+    let message = format!("the revision `{revision}` leads from tag to tag, and to no commit");
+    Err(ToolError::new(ErrorKind::BadArgs, message).hint("write a commit"))
 }
 
 fn check(revision: &str) -> Result<(), ToolError> {
@@ -82,16 +115,12 @@ fn why_not(
         .lines()
         .find_map(|line| line.strip_prefix("fatal: ").or_else(|| line.strip_prefix("error: ")));
     let says = says.unwrap_or("it did not say why");
-    let repository = ["not a git repository", "repository format", "extension", "dubious"];
+    let repository =
+        ["not a git repository", "repository format", "repo version", "extension", "dubious"];
     if repository.iter().any(|it| says.contains(it)) {
         let message = format!("git cannot open the repository `{shown}`: {says}");
         return ToolError::new(ErrorKind::Unavailable, message)
             .hint("check the repository with `git fsck`, or install a newer git");
-    }
-    if run.errors.contains("expected commit type") {
-        let message = format!("the revision `{revision}` leads to no commit: {says}");
-        return ToolError::new(ErrorKind::BadArgs, message)
-            .hint("write a branch, a tag or a commit; files are chosen by their paths later");
     }
     let count = format!("--count={MOST_NAMES}");
     let list = ["for-each-ref", &count, "--format=%(refname:short)", "refs/heads", "refs/tags"];
