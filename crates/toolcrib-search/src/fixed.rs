@@ -3,6 +3,7 @@
 
 pub(crate) mod engine;
 pub(crate) mod index_build;
+pub(crate) mod options;
 mod targets;
 pub(crate) mod tree;
 mod walk;

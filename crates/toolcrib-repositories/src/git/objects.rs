@@ -35,7 +35,7 @@ pub(super) struct GitObjects {
 }
 
 /// A question to a process. It returns whether the process can be asked again.
-type Question<'a, T> =
+type ChildQuestion<'a, T> =
     dyn FnMut(&mut ObjectChild, &Patience<'_>) -> Result<(T, AfterAnswer), ChildFailure> + 'a;
 
 impl GitObjects {
@@ -93,7 +93,7 @@ impl GitObjects {
         &self,
         purpose: ChildPurpose,
         cancel: &Cancel,
-        question: &mut Question<'_, T>,
+        question: &mut ChildQuestion<'_, T>,
     ) -> Result<T, ToolError> {
         let is_stopped = || cancel.is_cancelled();
         let patience = Patience { time: self.patience, is_stopped: &is_stopped };

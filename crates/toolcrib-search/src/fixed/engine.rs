@@ -10,6 +10,7 @@ use toolcrib_core::{Cancel, ToolError, escape};
 
 use crate::engine::page;
 use crate::fixed::index_build::{FixedIndex, FixedIndexStatus, IndexBuild};
+use crate::fixed::options::FixedEngineOptions;
 use crate::fixed::targets::{IndexedTargets, WalkedTargets};
 use crate::fixed::tree::{FixedDirectory, FixedTree};
 use crate::fixed::walk::{FixedFiles, FixedWalk, absolute};
@@ -21,15 +22,6 @@ use crate::scan::ignore_rules::IgnoreRules;
 use crate::scan::parallel_search::{ParallelSearch, SearchOutcome};
 use crate::scan::stop::Stop;
 use crate::scan::walk::HiddenNames;
-
-/// What an engine may use.
-#[derive(Clone, Copy, Debug)]
-pub struct FixedEngineOptions {
-    /// The most memory for the index, in bytes.
-    pub max_memory_bytes: usize,
-    /// How many threads may work on the index, and on one search.
-    pub threads: usize,
-}
 
 /// Answers questions about the files of a tree that never changes.
 pub struct FixedEngine<T: FixedTree> {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use toolcrib_core::{Cancel, ErrorKind, ToolError};
 
-use crate::fixed::engine::FixedEngineOptions;
+use crate::fixed::options::FixedEngineOptions;
 use crate::fixed::targets::MAX_FIXED_FILE_BYTES;
 use crate::fixed::tree::{FixedDirectory, FixedTree};
 use crate::fixed::walk::{FixedWalk, too_large};
