@@ -25,7 +25,7 @@ use crate::pattern::Patterns;
 use crate::scan::file_search::TargetText;
 use crate::scan::filter::{Filter, GlobSubject};
 use crate::scan::ignore_rules::{self, IgnoreRules, Level, RULE_FILES, RuleFiles};
-use crate::scan::open::{absolute, open_directory};
+use crate::scan::open::{Unsearched, absolute, open_directory};
 use crate::scan::parallel_search::{ParallelSearch, SearchOutcome, Targets};
 use crate::scan::stop::Stop;
 use crate::scan::walk::{HiddenNames, TreeWalk, no_visitor};
@@ -274,6 +274,10 @@ impl Targets for WalkedFiles {
         None
     }
 
+    fn content(&self, _: usize) -> Option<Result<Vec<u8>, Unsearched>> {
+        None
+    }
+
     fn known_count(&self, _: usize) -> Option<u64> {
         None
     }
@@ -300,7 +304,7 @@ impl Search for Engine {
         let deadline = Instant::now() + ask.time;
         let stop = Stop { cancel, deadline, is_enough: AtomicBool::new(false) };
         let search = ParallelSearch {
-            tree: &*root.tree,
+            tree: Some(&*root.tree),
             prefix: &root.prefix,
             compiled: &compiled,
             ask,
@@ -401,7 +405,7 @@ fn sort(
 }
 
 /// Returns one page of the paths, spelt with their prefix.
-fn page(prefix: &str, paths: &[&[u8]], page: &Page) -> FoundPaths {
+pub(crate) fn page(prefix: &str, paths: &[&[u8]], page: &Page) -> FoundPaths {
     let mut bytes = 0;
     let mut chosen = Vec::new();
     let mut rest = paths.iter().skip(page.skip);

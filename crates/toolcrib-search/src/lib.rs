@@ -2,6 +2,7 @@
 //! files need not be opened for it.
 
 mod engine;
+mod fixed;
 mod index;
 mod parallel;
 mod paths;
@@ -12,6 +13,10 @@ mod trigram;
 mod word_plan;
 
 pub use engine::Engine;
+pub use fixed::engine::FixedEngine;
+pub use fixed::index_build::FixedIndexStatus;
+pub use fixed::options::FixedEngineOptions;
+pub use fixed::tree::{FixedDirectory, FixedEntry, FixedEntryKind, FixedTree};
 pub use index::disk::{
     SavedIndex, delete_index, disable_index, enable_index, index_folder, is_index_disabled,
     saved_index,

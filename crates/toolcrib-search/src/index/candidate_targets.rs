@@ -3,6 +3,7 @@
 use crate::index::candidates::CandidateFiles;
 use crate::index::indexer::Indexer;
 use crate::scan::file_search::{LinesToSearch, TargetText};
+use crate::scan::open::Unsearched;
 use crate::scan::parallel_search::Targets;
 
 /// Files that the index could not rule out.
@@ -16,7 +17,7 @@ pub(crate) struct IndexedFiles<'a> {
 }
 
 /// Up to so many files of which nothing is known are little work.
-const FEW_FILES: usize = 24;
+pub(crate) const FEW_FILES: usize = 24;
 
 /// Up to so many lines that may match are little work.
 const FEW_LINES: usize = 2000;
@@ -46,6 +47,10 @@ impl Targets for IndexedFiles<'_> {
             None => LinesToSearch::All,
         };
         Some(TargetText { text, lines })
+    }
+
+    fn content(&self, _: usize) -> Option<Result<Vec<u8>, Unsearched>> {
+        None
     }
 
     fn known_count(&self, index: usize) -> Option<u64> {

@@ -9,7 +9,7 @@ use rustix::fs::{AtFlags, FileType, statat};
 use toolcrib_core::SearchableTree;
 
 use crate::index::tree_index::Index;
-use crate::index::watcher::{FileEvent, FileEventKind, watch_directory};
+use crate::index::watcher::{FileEvent, FileEventKind, Watcher, watch_directory};
 use crate::paths::{PathKey, is_below, split};
 use crate::scan::ignore_rules::{PathKind, RULE_FILES, Visibility};
 use crate::scan::open::{absolute, is_gone, open_directory};
@@ -32,7 +32,7 @@ struct EventTarget<'a> {
 impl Index {
     /// Applies the events that have happened by now; returns whether the index is current.
     pub(crate) fn refresh(&mut self, tree: &dyn SearchableTree) -> bool {
-        for event in self.watcher.take() {
+        for event in self.watcher.as_mut().map(Watcher::take).unwrap_or_default() {
             if self.needs_sweep {
                 // The sweep will see everything; but the kernel's queue must not fill up meanwhile.
                 continue;
@@ -51,10 +51,13 @@ impl Index {
             return;
         }
         if event.kind == FileEventKind::WatchEnded {
-            self.watcher.forget(event.watch);
+            if let Some(watcher) = &mut self.watcher {
+                watcher.forget(event.watch);
+            }
             return;
         }
-        let directory = self.watcher.directories().path(event.watch);
+        let watcher = self.watcher.as_ref();
+        let directory = watcher.and_then(|it| it.directories().path(event.watch));
         let Some(directory) = directory.map(<[u8]>::to_vec) else { return };
         if event.name.is_empty() {
             // The event is about the directory itself: its mode may have changed.
@@ -163,7 +166,7 @@ impl Index {
         }
         let parent = self.directories.get(&PathKey::new(target.directory));
         let level = parent.and_then(|it| it.level.clone());
-        let inotify = self.watcher.handle();
+        let Some(inotify) = self.watcher.as_ref().map(Watcher::handle) else { return };
         let device = self.device;
         let start = Instant::now();
         let walk = TreeWalk {
@@ -208,8 +211,9 @@ impl Index {
             .cloned()
             .collect();
         for key in &gone {
-            if let Some(directory) = self.directories.remove(key) {
-                self.watcher.remove(directory.watch);
+            let removed = self.directories.remove(key);
+            if let (Some(directory), Some(watcher)) = (removed, &mut self.watcher) {
+                watcher.remove(directory.watch);
             }
         }
         if gone.is_empty() {

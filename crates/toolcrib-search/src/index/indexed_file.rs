@@ -93,19 +93,7 @@ impl<'a> IndexReader<'a> {
         if read_whole(&file, size, &mut self.buffer).is_err() {
             return IndexedFile::always_scan(stamp);
         }
-        let content = match kind_of(&self.buffer) {
-            (TextKind::Plain, text) => {
-                builder.add(text);
-                IndexedContent::Text(room.keeps(text.len()).then(|| Arc::new(KeptText::new(text))))
-            }
-            (TextKind::Binary, _) => IndexedContent::Binary,
-            (TextKind::Mixed, text) if is_wide(text) => IndexedContent::AlwaysScan,
-            // The lines that are searched are some of these bytes.
-            (TextKind::Mixed, text) => {
-                builder.add(text);
-                IndexedContent::Text(mixed_text(text, room))
-            }
-        };
+        let content = index_content(&self.buffer, builder, room);
         self.release_buffer();
         IndexedFile { stamp, is_racy, content }
     }
@@ -128,6 +116,27 @@ impl<'a> IndexReader<'a> {
     fn release_buffer(&mut self) {
         if self.buffer.capacity() > 2 * MAX_WHOLE_READ_BYTES {
             self.buffer = Vec::new();
+        }
+    }
+}
+
+/// Gives the trigrams of a whole file to `builder`, and returns what is known of its content.
+pub(crate) fn index_content(
+    content: &[u8],
+    builder: &mut PostingsBuilder,
+    room: TextRoom,
+) -> IndexedContent {
+    match kind_of(content) {
+        (TextKind::Plain, text) => {
+            builder.add(text);
+            IndexedContent::Text(room.keeps(text.len()).then(|| Arc::new(KeptText::new(text))))
+        }
+        (TextKind::Binary, _) => IndexedContent::Binary,
+        (TextKind::Mixed, text) if is_wide(text) => IndexedContent::AlwaysScan,
+        // The lines that are searched are some of these bytes.
+        (TextKind::Mixed, text) => {
+            builder.add(text);
+            IndexedContent::Text(mixed_text(text, room))
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::index::indexed_file::{IndexReader, IndexedContent, TextRoom};
 use crate::index::shard_postings::{MAX_DOCS, PostingsBuilder};
 use crate::index::status::{self, IndexMemory, IndexStatus, Phase};
 use crate::index::tree_index::{Index, ReadTask};
-use crate::index::watcher::wait;
+use crate::index::watcher::{Watcher, wait};
 use crate::parallel;
 
 /// How long to wait after a change for those that follow it.
@@ -223,7 +223,7 @@ impl Indexer {
         }
         self.set_phase(Phase::Reading);
         let tasks = Mutex::new(tasks.into_iter());
-        parallel::run(&*self.tree, self.options.threads, || self.pack(&tasks, &packed));
+        parallel::run(Some(&*self.tree), self.options.threads, || self.pack(&tasks, &packed));
         packed.into_inner()
     }
 
@@ -401,7 +401,7 @@ impl Indexer {
         let events = match self.index().as_ref() {
             // A question may have taken the events that would have ended the wait.
             Some(index) if index.needs_sweep || index.dirty_len() > 0 => return,
-            Some(index) => index.watcher.duplicate(),
+            Some(index) => index.watcher.as_ref().and_then(Watcher::duplicate),
             None => return,
         };
         let wakeup = self.wakeup.as_fd();

@@ -256,7 +256,7 @@ impl Index {
     pub(crate) fn counts(&self) -> IndexCounts {
         IndexCounts {
             files: self.totals.files,
-            directories: self.watcher.directories().len(),
+            directories: self.watcher.as_ref().map_or(0, |it| it.directories().len()),
             always_scan: self.unindexed.always_scan.len() - self.unindexed.dirty.len(),
         }
     }

@@ -18,7 +18,8 @@ use crate::trigram::Trigram;
 
 /// What is known of a tree.
 pub(crate) struct Index {
-    pub(super) watcher: Watcher,
+    /// The source of file events; nothing for a tree that never changes.
+    pub(super) watcher: Option<Watcher>,
     pub(super) rules: IgnoreRules,
     pub(super) directories: BTreeMap<PathKey, IndexedDirectory>,
     /// Directories that could not be entered.
@@ -195,7 +196,7 @@ impl Index {
         let hidden = walked.hidden_places();
         rules.add_sources(walked.sources);
         let mut index = Self {
-            watcher,
+            watcher: Some(watcher),
             rules,
             directories: BTreeMap::new(),
             unreadable: walked.unreadable.into_iter().map(PathKey::from).collect(),
@@ -281,7 +282,8 @@ impl Index {
 
     pub(super) fn add_directory(&mut self, path: &[u8], level: Option<Arc<Level>>, watch: i32) {
         // One directory under two paths: its events could not be told apart.
-        self.needs_sweep |= !self.watcher.insert(watch, path);
+        let is_new = self.watcher.as_mut().is_none_or(|watcher| watcher.insert(watch, path));
+        self.needs_sweep |= !is_new;
         self.directories.insert(PathKey::new(path), IndexedDirectory { level, watch });
     }
 

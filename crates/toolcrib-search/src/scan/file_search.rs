@@ -1,6 +1,5 @@
 //! The search of one file: opened by handle, and searched as ripgrep searches a file that it found in a directory.
 
-use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::ops::Range;
 use std::sync::Arc;
@@ -43,7 +42,8 @@ pub(crate) enum LinesToSearch<'a> {
 
 /// Searches files, one after the other.
 pub(crate) struct FileSearcher<'a> {
-    tree: &'a dyn SearchableTree,
+    /// The tree of the files, if they are on disk.
+    tree: Option<&'a dyn SearchableTree>,
     compiled: &'a Compiled,
     stop: &'a Stop<'a>,
     /// Searches plain text, where nothing needs to be detected.
@@ -61,7 +61,7 @@ pub(crate) struct FileSearcher<'a> {
 
 impl<'a> FileSearcher<'a> {
     pub(crate) fn new(
-        tree: &'a dyn SearchableTree,
+        tree: Option<&'a dyn SearchableTree>,
         compiled: &'a Compiled,
         want: Want,
         stop: &'a Stop<'a>,
@@ -218,11 +218,42 @@ impl<'a> FileSearcher<'a> {
         Ok(())
     }
 
-    /// Searches a file that is too large to be read whole.
-    fn search_large(&mut self, file: File, hits: &mut Hits<'_>) -> Result<(), Unsearched> {
-        let reader = Interruptible { from: file, stop: self.stop };
+    /// Searches a text that is too large to be searched whole.
+    fn search_large(&mut self, from: impl Read, hits: &mut Hits<'_>) -> Result<(), Unsearched> {
+        let reader = Interruptible { from, stop: self.stop };
         let matcher = &self.compiled.matcher;
         self.detecting.build().search_reader(matcher, reader, hits).map_err(failed)
+    }
+
+    /// Searches the content of a file that is not on disk.
+    pub(crate) fn search_content(
+        &mut self,
+        content: &[u8],
+        hits: &mut Hits<'_>,
+    ) -> Result<TextKind, Unsearched> {
+        if content.len() > MAX_WHOLE_READ_BYTES {
+            return self.search_from(io::Cursor::new(content), hits);
+        }
+        let (kind, text) = kind_of(content);
+        self.search_text(text, kind, hits)
+    }
+
+    /// Searches a large text from its beginning.
+    fn search_from(
+        &mut self,
+        mut from: impl Read + Seek,
+        hits: &mut Hits<'_>,
+    ) -> Result<TextKind, Unsearched> {
+        if self.compiled.is_every_line
+            && hits.counts_all()
+            && let Some(lines) = count_lines(&mut from, self.stop)?
+        {
+            hits.stop_when_full();
+            self.search_large(from, hits)?;
+            hits.count = lines;
+            return Ok(TextKind::Plain);
+        }
+        self.search_large(from, hits).map(|()| TextKind::Mixed)
     }
 
     /// Searches the file at `path`.
@@ -231,19 +262,11 @@ impl<'a> FileSearcher<'a> {
         path: &[u8],
         hits: &mut Hits<'_>,
     ) -> Result<TextKind, Unsearched> {
-        let (file, meta) = self.opener.open(self.tree, path)?;
+        let tree = self.tree.ok_or(Unsearched::Gone)?;
+        let (file, meta) = self.opener.open(tree, path)?;
         let size = usize::try_from(meta.st_size).unwrap_or(usize::MAX);
         if size > MAX_WHOLE_READ_BYTES {
-            if self.compiled.is_every_line
-                && hits.counts_all()
-                && let Some(lines) = count_lines(&file, self.stop)?
-            {
-                hits.stop_when_full();
-                self.search_large(file, hits)?;
-                hits.count = lines;
-                return Ok(TextKind::Plain);
-            }
-            return self.search_large(file, hits).map(|()| TextKind::Mixed);
+            return self.search_from(&file, hits);
         }
         let mut buffer = std::mem::take(&mut self.buffer);
         let read = read_whole(&file, size, &mut buffer);
@@ -305,9 +328,8 @@ impl Counter {
     }
 }
 
-/// Counts the lines of a large file, and seeks back to its beginning. Returns nothing if the file is not plain
-/// text.
-fn count_lines(mut file: &File, stop: &Stop<'_>) -> Result<Option<u64>, Unsearched> {
+/// Counts the lines of a large text, and seeks back to its beginning. Returns nothing if it is not plain.
+fn count_lines(file: &mut (impl Read + Seek), stop: &Stop<'_>) -> Result<Option<u64>, Unsearched> {
     let mut buffer = vec![0; 1 << 20];
     let mut counter = Counter::default();
     let mut is_first = true;

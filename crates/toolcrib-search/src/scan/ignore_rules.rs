@@ -19,7 +19,7 @@ use crate::paths::split;
 use crate::scan::stamp::{is_racy, stamp_of};
 
 /// The most bytes of one rule file that are read.
-const MAX_RULE_FILE_BYTES: u64 = 8 << 20;
+pub(crate) const MAX_RULE_FILE_BYTES: u64 = 8 << 20;
 
 /// Names in a directory that decide which rules hold there.
 pub(crate) const RULE_FILES: [&[u8]; 5] =
@@ -188,6 +188,13 @@ impl RuleFiles {
         }
     }
 
+    /// Adds the name of a file, or of a repository's folder, that the directory has.
+    pub(crate) fn add_name(&mut self, name: &[u8]) {
+        if let Some(index) = RULE_FILES.iter().position(|known| *known == name) {
+            self.has[index] = true;
+        }
+    }
+
     fn any(self) -> bool {
         self.has.contains(&true) || self.linked.contains(&true)
     }
@@ -215,6 +222,17 @@ impl IgnoreRules {
         sources.extend(git_settings().map(RuleSource::observe));
         let global = global_path.and_then(|path| content(&path));
         Self { top, global: parse_rules(global), global_prefix: prefix_of(root), above, sources }
+    }
+
+    /// No rules but those of the tree itself, whose root is at `root`.
+    pub(crate) fn none(root: &Path) -> Self {
+        Self {
+            top: None,
+            global: Gitignore::empty(),
+            global_prefix: prefix_of(root),
+            above: Vec::new(),
+            sources: Vec::new(),
+        }
     }
 
     /// The rules of the directories above the root.
@@ -303,6 +321,18 @@ pub(crate) fn enter(
         read_bounded(File::from(openat2(directory, name, flags, Mode::empty(), resolve).ok()?))
     };
     level(above, path, files, &read, sources)
+}
+
+/// Returns the rules in force in a directory of a tree that is not on disk, with the absolute path `path`. `read`
+/// returns the content of its rule files.
+pub(crate) fn enter_fixed(
+    above: Option<Arc<Level>>,
+    path: &Path,
+    files: RuleFiles,
+    read: &dyn Fn(&str) -> Option<Vec<u8>>,
+) -> Option<Arc<Level>> {
+    // The sources are rule files that can change. Those of such a tree cannot.
+    level(above, path, files, read, &mut Vec::new())
 }
 
 fn level(

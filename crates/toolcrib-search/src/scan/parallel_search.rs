@@ -22,6 +22,8 @@ pub(crate) trait Targets: Sync {
     fn path(&self, index: usize) -> &[u8];
     /// The file's text, if it is in memory.
     fn text(&self, index: usize) -> Option<TargetText<'_>>;
+    /// Reads the file's content, if its tree is not one of files on disk.
+    fn content(&self, index: usize) -> Option<Result<Vec<u8>, Unsearched>>;
     /// How many lines of the file match, if that is known without its text.
     fn known_count(&self, index: usize) -> Option<u64>;
     /// Whether so much is known of the files that one thread is enough for them.
@@ -42,7 +44,8 @@ const MAX_WAITING_BYTES: usize = 32 << 20;
 
 /// A search, without the files to search.
 pub(crate) struct ParallelSearch<'a> {
-    pub(crate) tree: &'a dyn SearchableTree,
+    /// The tree of the files, if they are on disk.
+    pub(crate) tree: Option<&'a dyn SearchableTree>,
     /// What stands before a path when it is shown.
     pub(crate) prefix: &'a str,
     pub(crate) compiled: &'a Compiled,
@@ -422,7 +425,7 @@ impl ParallelSearch<'_> {
     }
 }
 
-/// Searches one of the targets: its text in memory, or else its file.
+/// Searches one of the targets: its text in memory, or else its content.
 fn search_target(
     searcher: &mut FileSearcher<'_>,
     targets: &dyn Targets,
@@ -431,7 +434,10 @@ fn search_target(
 ) -> Result<TextKind, Unsearched> {
     match targets.text(index) {
         Some(target) => searcher.search_kept(&target, hits),
-        None => searcher.search(targets.path(index), hits),
+        None => match targets.content(index) {
+            Some(content) => searcher.search_content(&content?, hits),
+            None => searcher.search(targets.path(index), hits),
+        },
     }
 }
 

@@ -118,7 +118,7 @@ impl<E: From<ToolError> + Send> TreeWalk<'_, E> {
             failed: None,
         });
         let wakeup = Condvar::new();
-        parallel::run(self.tree, self.threads, || self.worker(&progress, &wakeup));
+        parallel::run(Some(self.tree), self.threads, || self.worker(&progress, &wakeup));
         let progress = progress.into_inner().unwrap_or_else(PoisonError::into_inner);
         if let Some(err) = progress.failed {
             return Err(err);

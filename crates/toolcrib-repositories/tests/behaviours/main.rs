@@ -1,0 +1,13 @@
+//! One list of behaviours for every kind of repository: a folder, a git work tree at a revision, a bare git repository
+//! at a revision. A new kind is one more variant of `repository::Kind`.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+
+mod random_tree;
+mod repository;
+#[path = "../sample.rs"]
+mod sample;
+mod search;
+mod tools;
+mod tree;
+mod world;
