@@ -1,6 +1,7 @@
 //! A fetched body as a document: its kind, its title and its text.
 
 use crate::charset::{self, CharsetPlace, DecodedText};
+use crate::feed::{self, FeedText, XmlForm};
 use crate::html::{self, HtmlText};
 use crate::media_type::{ContentForm, MediaType};
 use crate::{image, size};
@@ -52,7 +53,7 @@ impl Document {
             ContentForm::Html => Self::html(body, content_type, url),
             ContentForm::Markdown => Self::text(body, content_type, DocumentKind::Markdown),
             ContentForm::Text => Self::text(body, content_type, DocumentKind::Text),
-            ContentForm::Xml => Self::xml(body, content_type),
+            ContentForm::Xml => Self::xml(body, content_type, &media_type, url),
             ContentForm::Json => Self::text(body, content_type, DocumentKind::Json),
             ContentForm::Image => Self::image(body, &media_type, url),
             ContentForm::Pdf | ContentForm::Binary => Self::binary(body, &media_type),
@@ -75,8 +76,26 @@ impl Document {
         Self::declared_text(body, content_type, kind, CharsetPlace::None)
     }
 
-    fn xml(body: &[u8], content_type: Option<&str>) -> Self {
-        Self::declared_text(body, content_type, DocumentKind::Text, CharsetPlace::Declaration)
+    /// Reads XML: a feed, a page, the name of a drawing, or text as it was sent.
+    fn xml(body: &[u8], content_type: Option<&str>, media_type: &MediaType, url: &str) -> Self {
+        let decoded = charset::decode(body, content_type, CharsetPlace::Declaration);
+        match feed::form_of(&decoded.text) {
+            XmlForm::Feed => {
+                let FeedText { title, text, is_cut, notice } =
+                    feed::read(&decoded.text, url, MOST_TEXT_BYTES);
+                let notice = joined_notice(decoded.notice, notice.map(str::to_owned));
+                Self { kind: DocumentKind::Feed, title, text, is_cut, notice }
+            }
+            XmlForm::Page => Self::html(body, content_type, url),
+            XmlForm::Drawing => {
+                let name = "image/svg+xml".to_owned();
+                Self::image(body, &MediaType { name, form: media_type.form }, url)
+            }
+            XmlForm::Other => {
+                let place = CharsetPlace::Declaration;
+                Self::declared_text(body, content_type, DocumentKind::Text, place)
+            }
+        }
     }
 
     fn declared_text(
@@ -154,6 +173,16 @@ mod tests {
         check(gif, "image/png", DocumentKind::Image, expected);
         let expected = "Image: SVG, 6 bytes, https://example.org/x";
         check(b"<svg/>", "image/svg+xml", DocumentKind::Image, expected);
+        check(
+            b"<?xml version='1.0'?><svg>",
+            "",
+            DocumentKind::Image,
+            &expected.replace("6 b", "26 b"),
+        );
+        check(b"<rss><title>a</title>", "text/xml", DocumentKind::Feed, "# a");
+        check(b"<?xml?><feed><title>a</title>", "", DocumentKind::Feed, "# a");
+        check(b"<html><p>a", "application/xml", DocumentKind::Html, "a");
+        check(b"<a>b</a>", "application/xml", DocumentKind::Text, "<a>b</a>");
         check(b"", "text/html", DocumentKind::Html, "");
     }
 

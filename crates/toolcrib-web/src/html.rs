@@ -18,10 +18,14 @@ mod table;
 mod tag_traits;
 mod tokenizer;
 
+pub(crate) use attribute::TagAttributes;
 pub(crate) use declared_charset::{meta_charset, xml_charset};
-use link::PageAddress;
+pub(crate) use element::{is_void, separates_words};
+pub(crate) use entity::decode as decode_entities;
+pub(crate) use link::{LinkGoal, PageAddress};
+pub(crate) use page_head::one_line;
 use page_reader::PageReader;
-use tokenizer::{MarkupLanguage, MarkupTokenizer};
+pub(crate) use tokenizer::{MarkupLanguage, MarkupToken, MarkupTokenizer, StartTag};
 
 /// The text of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,7 +72,7 @@ pub(crate) fn read(html: &str, url: &str, most_bytes: usize) -> HtmlText {
 
 fn first_heading(text: &str) -> Option<String> {
     let line = text.lines().take(50).find_map(|line| line.strip_prefix("# "))?;
-    Some(page_head::one_line(line, 500))
+    Some(one_line(line, 500))
 }
 
 #[cfg(test)]

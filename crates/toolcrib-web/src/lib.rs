@@ -2,10 +2,13 @@
 //! images. The functions are pure. They do no I/O, and their time and memory are linear in the size of the input.
 
 mod charset;
+mod class_text;
 mod document;
+mod feed;
 mod html;
 mod image;
 mod media_type;
 mod size;
 
+pub use class_text::{ClassText, class_texts};
 pub use document::{Document, DocumentKind, MOST_TEXT_BYTES};

@@ -249,6 +249,16 @@ pub(crate) fn find(name: &str) -> (ElementId, ElementRole) {
     }
 }
 
+/// Whether the begin and the end of an element separate words.
+pub(crate) fn separates_words(name: &str) -> bool {
+    !find(name).1.is_inline()
+}
+
+/// Whether an element has neither content nor an end tag.
+pub(crate) fn is_void(name: &str) -> bool {
+    find(name).1.is_void()
+}
+
 impl ElementRole {
     /// Whether the element has neither content nor an end tag.
     pub(crate) fn is_void(self) -> bool {
