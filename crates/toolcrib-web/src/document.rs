@@ -4,6 +4,7 @@ use crate::charset::{self, CharsetPlace, DecodedText};
 use crate::feed::{self, FeedText, XmlForm};
 use crate::html::{self, HtmlText};
 use crate::media_type::{ContentForm, MediaType};
+use crate::pdf::{self, PdfText};
 use crate::{image, size};
 
 /// The most bytes of text that a document has. The rest is left out.
@@ -56,7 +57,11 @@ impl Document {
             ContentForm::Xml => Self::xml(body, content_type, &media_type, url),
             ContentForm::Json => Self::text(body, content_type, DocumentKind::Json),
             ContentForm::Image => Self::image(body, &media_type, url),
-            ContentForm::Pdf | ContentForm::Binary => Self::binary(body, &media_type),
+            ContentForm::Pdf => {
+                let PdfText { title, text, is_cut, notice } = pdf::read(body, MOST_TEXT_BYTES);
+                Self { kind: DocumentKind::Pdf, title, text, is_cut, notice }
+            }
+            ContentForm::Binary => Self::binary(body, &media_type),
         }
     }
 

@@ -8,6 +8,7 @@ mod feed;
 mod html;
 mod image;
 mod media_type;
+mod pdf;
 mod size;
 
 pub use class_text::{ClassText, class_texts};

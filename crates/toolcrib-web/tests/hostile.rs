@@ -5,8 +5,8 @@ use toolcrib_web::{Document, DocumentKind, MOST_TEXT_BYTES, class_texts};
 
 const URL: &str = "https://example.org/a/b?c#d";
 
-/// How large the hostile bodies are.
-const HOSTILE_BYTES: usize = 20 << 20;
+/// How large the hostile bodies are. What takes more than linear time takes minutes for them.
+const HOSTILE_BYTES: usize = 3 << 20;
 
 /// Reads a body and checks what holds for every document.
 #[track_caller]
@@ -221,7 +221,7 @@ fn changed_documents_are_read() {
         assert!(read(sample.as_bytes(), content_type).text.len() > 20);
         for _ in 0..2_000 {
             let mut body = sample.as_bytes().to_vec();
-            for _ in 0..1 + numbers.below(12) {
+            for _ in 0..=numbers.below(12) {
                 mutate(&mut body, &mut numbers);
             }
             let document = read(&body, content_type);

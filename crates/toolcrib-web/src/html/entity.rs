@@ -84,6 +84,12 @@ fn named_reference(text: &str) -> Option<(char, usize)> {
     let window = &bytes[..bytes.len().min(LONGEST_REFERENCE)];
     let length = window.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
     let name = &text[..length];
+    let end = bytes.get(length);
+    // Old pages leave the semicolon out. In an address, `&copy=1` is a parameter.
+    let is_old = matches!(name, "amp" | "lt" | "gt" | "quot" | "nbsp" | "copy" | "reg");
+    if end != Some(&b';') && (!is_old || end == Some(&b'=')) {
+        return None;
+    }
     let letter = match name {
         "amp" => '&',
         "nbsp" => '\u{a0}',
@@ -92,15 +98,7 @@ fn named_reference(text: &str) -> Option<(char, usize)> {
         "quot" => '"',
         _ => NAMED.binary_search_by_key(&name, |it| it.0).ok().map(|at| NAMED[at].1)?,
     };
-    match bytes.get(length) {
-        Some(b';') => Some((letter, length + 1)),
-        // Old pages leave the semicolon out. In an address, `&copy=1` is a parameter.
-        Some(b'=') => None,
-        _ if matches!(name, "amp" | "lt" | "gt" | "quot" | "nbsp" | "copy" | "reg") => {
-            Some((letter, length))
-        }
-        _ => None,
-    }
+    Some((letter, length + usize::from(end == Some(&b';'))))
 }
 
 #[cfg(test)]
