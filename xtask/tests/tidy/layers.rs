@@ -21,6 +21,7 @@ const LINES: &[(&str, u8)] = &[
     ("toolcrib-ledger", 2),
     ("toolcrib-core", 1),
     ("toolcrib-inside", 1),
+    ("toolcrib-web", 1),
 ];
 
 fn manifests() -> BTreeMap<String, toml::Table> {

@@ -1,0 +1,15 @@
+//! Turns what was fetched into text that a language model reads: HTML as Markdown, feeds, PDF, JSON and the sizes of
+//! images. The functions are pure. They do no I/O, and their time and memory are linear in the size of the input.
+
+mod charset;
+mod class_text;
+mod document;
+mod feed;
+mod html;
+mod image;
+mod media_type;
+mod pdf;
+mod size;
+
+pub use class_text::{ClassText, class_texts};
+pub use document::{Document, DocumentKind, MOST_TEXT_BYTES};
