@@ -1,0 +1,5 @@
+//! What the net fetches from servers of the test, which stand for the internet.
+
+mod bodies;
+mod fetch_host;
+mod reach;
