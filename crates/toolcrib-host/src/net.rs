@@ -7,14 +7,17 @@ mod dial;
 mod exchange;
 mod framing;
 pub(crate) mod global_address;
+mod http_date;
 mod manners;
 mod patience;
 mod patient_stream;
 mod reply_reader;
+mod retry;
 mod target;
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Instant;
 
 use toolcrib_core::net::{FetchMethod, FetchReply, FetchRequest, Net, Reach};
 use toolcrib_core::{Cancel, ErrorKind, ToolError};
@@ -26,6 +29,7 @@ use crate::Resolver;
 use dial::Dialer;
 use exchange::{RawReply, RawRequest, check_headers};
 use patience::Patience;
+use retry::wait_before_retry;
 use target::{AllowedPorts, FetchTarget};
 
 /// How often a redirect is followed.
@@ -71,6 +75,28 @@ impl NetClient {
         }
     }
 
+    /// Sends one request, again if that is safe and the host may answer then.
+    fn send(
+        &self,
+        raw: &RawRequest<'_>,
+        patience: &Patience,
+        retries: &mut u32,
+    ) -> Result<RawReply, ToolError> {
+        loop {
+            let outcome = self.dialer.send(raw, patience);
+            let wait = wait_before_retry(raw.method, *retries, &outcome);
+            let then = wait.and_then(|wait| Instant::now().checked_add(wait));
+            let Some(then) = then.filter(|then| patience.reaches(*then)) else {
+                return outcome.map_err(|failed| match *retries {
+                    0 => failed.error,
+                    retries => failed.error.with("attempts", 1 + retries),
+                });
+            };
+            patience.wait_until(then, raw.target.host())?;
+            *retries += 1;
+        }
+    }
+
     /// Sends a request, and follows the redirects that lead no further than the request may.
     fn follow(&self, request: &FetchRequest, patience: &Patience) -> Result<FetchReply, ToolError> {
         let ports = self.ports_for(request.reach);
@@ -78,6 +104,7 @@ impl NetClient {
         check_headers(&request.headers)?;
         let mut headers = request.headers.clone();
         let (mut method, mut body) = (request.method, request.body.as_deref());
+        let mut retries = 0;
         for _ in 0..=MAX_REDIRECTS {
             let raw = RawRequest {
                 method,
@@ -88,9 +115,13 @@ impl NetClient {
                 user_agent: &self.manners.user_agent,
                 reach: request.reach,
             };
-            let reply = self.dialer.send(&raw, patience).map_err(|it| it.error)?;
+            let reply = self.send(&raw, patience, &mut retries)?;
+            let whole = |reply: RawReply, redirect| FetchReply {
+                attempts: 1 + retries,
+                ..reply.into_reply(&target, redirect)
+            };
             let Some(location) = reply.location() else {
-                return Ok(reply.into_reply(&target, None));
+                return Ok(whole(reply, None));
             };
             let next = target
                 .join(location, ports)
@@ -101,7 +132,7 @@ impl NetClient {
             }
             if !may_follow(&target, &next, request.reach, body) {
                 let redirect = Some(next.as_str().to_owned());
-                return Ok(reply.into_reply(&target, redirect));
+                return Ok(whole(reply, redirect));
             }
             if !next.has_origin_of(&target) {
                 let is_plain =
@@ -146,7 +177,6 @@ fn refuse_downgrade(from: &FetchTarget, to: &FetchTarget) -> Result<(), ToolErro
 impl Net for NetClient {
     fn fetch(&self, request: &FetchRequest, cancel: &Cancel) -> Result<FetchReply, ToolError> {
         let patience = Patience::new(request.time, cancel);
-        let reply = self.follow(request, &patience)?;
-        Ok(FetchReply { attempts: 1, ..reply })
+        self.follow(request, &patience)
     }
 }

@@ -3,3 +3,4 @@
 mod bodies;
 mod fetch_host;
 mod reach;
+mod retries;
