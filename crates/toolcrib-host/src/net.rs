@@ -9,17 +9,20 @@ mod framing;
 pub(crate) mod global_address;
 mod http_date;
 mod manners;
+mod pace;
 mod patience;
 mod patient_stream;
 mod reply_reader;
 mod retry;
+mod robots;
+mod robots_rules;
 mod target;
 
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use toolcrib_core::net::{FetchMethod, FetchReply, FetchRequest, Net, Reach};
+use toolcrib_core::net::{FetchMethod, FetchReply, FetchRequest, Net, Politeness, Reach};
 use toolcrib_core::{Cancel, ErrorKind, ToolError};
 
 pub use dial::TlsConfigSource;
@@ -28,8 +31,10 @@ pub use manners::NetManners;
 use crate::Resolver;
 use dial::Dialer;
 use exchange::{RawReply, RawRequest, check_headers};
+use pace::Pace;
 use patience::Patience;
 use retry::wait_before_retry;
+use robots::RobotsCache;
 use target::{AllowedPorts, FetchTarget};
 
 /// How often a redirect is followed.
@@ -44,6 +49,8 @@ pub struct NetClient {
     ports: Vec<u16>,
     dialer: Dialer,
     manners: NetManners,
+    pace: Pace,
+    robots: RobotsCache,
 }
 
 impl NetClient {
@@ -53,7 +60,8 @@ impl NetClient {
             std::net::ToSocketAddrs::to_socket_addrs(&(name, port)).map(Iterator::collect)
         };
         let dialer = Dialer { tls, resolve: Arc::new(resolve), local: Vec::new() };
-        Self { ports, dialer, manners: NetManners::default() }
+        let (manners, pace, robots) = Default::default();
+        Self { ports, dialer, manners, pace, robots }
     }
 
     /// Returns the client with these manners.
@@ -75,14 +83,47 @@ impl NetClient {
         }
     }
 
+    /// Waits until the host may be asked.
+    fn wait_for_turn(
+        &self,
+        politeness: Politeness,
+        target: &FetchTarget,
+        patience: &Patience,
+    ) -> Result<(), ToolError> {
+        match politeness {
+            Politeness::Api => Ok(()),
+            Politeness::Page => self.pace.wait(target.host(), self.manners.pace, patience),
+        }
+    }
+
+    /// Fails if an agent that reads pages is not welcome at the target.
+    fn check_robots(
+        &self,
+        request: &FetchRequest,
+        target: &FetchTarget,
+        patience: &Patience,
+    ) -> Result<(), ToolError> {
+        if request.politeness == Politeness::Api || !self.manners.robots {
+            return Ok(());
+        }
+        let is_name = |name: &str| name.eq_ignore_ascii_case("user-agent");
+        let named = request.headers.iter().find(|(name, _)| is_name(name));
+        let user_agent = named.map_or(self.manners.user_agent.as_str(), |(_, value)| value);
+        self.robots.check((target, request.reach), user_agent, |robots| {
+            self.wait_for_turn(request.politeness, target, patience)?;
+            self.follow(robots, patience)
+        })
+    }
+
     /// Sends one request, again if that is safe and the host may answer then.
     fn send(
         &self,
-        raw: &RawRequest<'_>,
+        (raw, politeness): (&RawRequest<'_>, Politeness),
         patience: &Patience,
         retries: &mut u32,
     ) -> Result<RawReply, ToolError> {
         loop {
+            self.wait_for_turn(politeness, raw.target, patience)?;
             let outcome = self.dialer.send(raw, patience);
             let wait = wait_before_retry(raw.method, *retries, &outcome);
             let then = wait.and_then(|wait| Instant::now().checked_add(wait));
@@ -115,7 +156,8 @@ impl NetClient {
                 user_agent: &self.manners.user_agent,
                 reach: request.reach,
             };
-            let reply = self.send(&raw, patience, &mut retries)?;
+            self.check_robots(request, &target, patience)?;
+            let reply = self.send((&raw, request.politeness), patience, &mut retries)?;
             let whole = |reply: RawReply, redirect| FetchReply {
                 attempts: 1 + retries,
                 ..reply.into_reply(&target, redirect)

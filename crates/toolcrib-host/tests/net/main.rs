@@ -2,5 +2,6 @@
 
 mod bodies;
 mod fetch_host;
+mod politeness;
 mod reach;
 mod retries;
