@@ -2,6 +2,8 @@
 //! environment is used.
 
 mod bad_reply;
+mod cache_terms;
+mod cached_net;
 mod content_coding;
 mod dial;
 mod exchange;
@@ -13,6 +15,7 @@ mod pace;
 mod patience;
 mod patient_stream;
 mod reply_reader;
+mod reply_store;
 mod retry;
 mod robots;
 mod robots_rules;
@@ -25,6 +28,7 @@ use std::time::Instant;
 use toolcrib_core::net::{FetchMethod, FetchReply, FetchRequest, Net, Politeness, Reach};
 use toolcrib_core::{Cancel, ErrorKind, ToolError};
 
+pub use cached_net::CachedNet;
 pub use dial::TlsConfigSource;
 pub use manners::NetManners;
 
