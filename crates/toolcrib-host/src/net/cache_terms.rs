@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::http_date::parse_date;
 
 /// The longest that a reply answers without asking the host.
-const LONGEST_FRESHNESS: Duration = Duration::from_secs(86_400);
+const LONGEST_FRESHNESS: Duration = Duration::from_hours(24);
 
 /// Returns how long a reply is fresh. None if it must not be stored, or would never be of use. A reply that is never
 /// fresh can be stored if the host can be asked whether it still holds.

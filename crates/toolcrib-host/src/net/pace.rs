@@ -69,7 +69,7 @@ mod tests {
         let (pace, cancel) = (Pace::default(), Cancel::default());
         let distance = Duration::from_secs(10);
         let patience = Patience::new(Duration::from_secs(25), &cancel);
-        let mut turn = || pace.take_turn("a.example", distance, &patience);
+        let turn = || pace.take_turn("a.example", distance, &patience);
         let turns = [turn().unwrap(), turn().unwrap(), turn().unwrap()];
         assert!(turns[1] - turns[0] >= distance && turns[2] - turns[1] >= distance);
         assert_eq!(turn().unwrap_err().context["reason"], "pace");

@@ -19,7 +19,7 @@ impl Patience {
     pub(super) fn new(time: Duration, cancel: &Cancel) -> Self {
         let now = Instant::now();
         // A time that is too long for the clock is as good as a year.
-        let until = now.checked_add(time).unwrap_or(now + Duration::from_secs(365 * 86_400));
+        let until = now.checked_add(time).unwrap_or(now + Duration::from_hours(365 * 24));
         Self { until, cancel: cancel.clone() }
     }
 

@@ -13,7 +13,7 @@ use super::http_date::parse_date;
 const BACKOFF: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];
 
 /// The longest wait that a host can name. The deadline of a fetch is shorter anyway.
-const LONGEST_WAIT: Duration = Duration::from_secs(86_400);
+const LONGEST_WAIT: Duration = Duration::from_hours(24);
 
 /// Returns the wait before a request is sent again, after `retries` retries. None if this was its last attempt.
 pub(super) fn wait_before_retry(

@@ -14,8 +14,8 @@ use super::target::FetchTarget;
 const MOST_ROBOTS_BYTES: usize = 500 << 10;
 
 /// How long a robots.txt is remembered, and how long that there was none to be had.
-const ROBOTS_TIME: Duration = Duration::from_secs(3600);
-const UNAVAILABLE_TIME: Duration = Duration::from_secs(60);
+const ROBOTS_TIME: Duration = Duration::from_hours(1);
+const UNAVAILABLE_TIME: Duration = Duration::from_mins(1);
 
 /// The most hosts whose robots.txt is remembered.
 const MOST_ROBOTS_HOSTS: usize = 256;
@@ -46,13 +46,12 @@ impl RobotsCache {
         fetch: impl FnOnce(&FetchRequest) -> Result<FetchReply, ToolError>,
     ) -> Result<(), ToolError> {
         let key = (target.origin(), reach);
-        let known = match self.find(&key) {
-            Some(known) => known,
-            None => {
-                let known = ask(&key, fetch)?;
-                self.keep(key, known.clone());
-                known
-            }
+        let known = if let Some(known) = self.find(&key) {
+            known
+        } else {
+            let known = ask(&key, fetch)?;
+            self.keep(key, known.clone());
+            known
         };
         let host = target.host();
         let hint = "fetch another page; with the setting `web.robots` = \"off\", robots.txt is not asked for";

@@ -101,13 +101,17 @@ fn normal_path(path: &str) -> String {
             .and_then(|hex| std::str::from_utf8(hex).ok())
             .and_then(|hex| u8::from_str_radix(hex, 16).ok());
         at += if escaped.is_some() { 3 } else { 1 };
-        match escaped {
-            Some(it) if it.is_ascii_alphanumeric() || b"-._~".contains(&it) => {
-                normal.push(char::from(it));
+        let (it, is_plain) = match escaped {
+            Some(it) => (it, it.is_ascii_alphanumeric() || b"-._~".contains(&it)),
+            None => (byte, byte.is_ascii_graphic()),
+        };
+        if is_plain {
+            normal.push(char::from(it));
+        } else {
+            normal.push('%');
+            for digit in [it >> 4, it & 0xf] {
+                normal.push(char::from(b"0123456789ABCDEF"[usize::from(digit)]));
             }
-            Some(it) => normal.push_str(&format!("%{it:02X}")),
-            None if byte.is_ascii_graphic() => normal.push(char::from(byte)),
-            None => normal.push_str(&format!("%{byte:02X}")),
         }
     }
     normal

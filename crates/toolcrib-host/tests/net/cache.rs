@@ -52,9 +52,10 @@ impl Rig {
             let is_conditional = asked.contains("\r\nif-none-match: \"a\"\r\n")
                 || asked.contains("\r\nif-modified-since: ");
             let body = format!("reply {before}");
-            let reply = match is_conditional {
-                true => b"HTTP/1.1 304 Not Modified\r\n\r\n".to_vec(),
-                false => answer("200 OK", headers, body.as_bytes()),
+            let reply = if is_conditional {
+                b"HTTP/1.1 304 Not Modified\r\n\r\n".to_vec()
+            } else {
+                answer("200 OK", headers, body.as_bytes())
             };
             let _ = stream.write_all(&reply);
         }))
@@ -228,9 +229,10 @@ fn a_bound_holds_for_stored_replies_and_half_ones_are_not_stored() {
 #[test]
 fn a_reply_after_a_redirect_is_not_stored() {
     let rig = Rig::of(FetchHost::start(|asked, _, stream| {
-        let reply = match asked.starts_with("GET /from ") {
-            true => answer("302 Found", "Location: /to\r\n", b""),
-            false => answer("200 OK", "Cache-Control: max-age=60\r\n", b"there"),
+        let reply = if asked.starts_with("GET /from ") {
+            answer("302 Found", "Location: /to\r\n", b"")
+        } else {
+            answer("200 OK", "Cache-Control: max-age=60\r\n", b"there")
         };
         let _ = stream.write_all(&reply);
     }));

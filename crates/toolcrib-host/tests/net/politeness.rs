@@ -150,7 +150,7 @@ fn requests_for_pages_of_one_host_keep_their_distance() {
     assert!(started.elapsed() >= distance * 2, "robots.txt and two pages have two distances");
     let hurried = FetchRequest { time: Duration::from_secs(5), ..page(&host.url("/c")) };
     let slow = host.client().with_manners(NetManners {
-        pace: Duration::from_secs(60),
+        pace: Duration::from_mins(1),
         robots: false,
         ..manners()
     });
@@ -163,7 +163,7 @@ fn requests_for_pages_of_one_host_keep_their_distance() {
     fetch(&slow, &request(&host.url("/e"))).unwrap();
     let cancel = Cancel::default();
     cancel.cancel();
-    let err = slow.fetch(&FetchRequest { time: Duration::from_secs(600), ..hurried }, &cancel);
+    let err = slow.fetch(&FetchRequest { time: Duration::from_mins(10), ..hurried }, &cancel);
     assert_eq!(err.unwrap_err().kind, ErrorKind::Cancelled);
     assert_eq!(host.paths(), ["/robots.txt", "/a", "/b", "/c", "/d", "/e"]);
 }

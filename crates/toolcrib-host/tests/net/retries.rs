@@ -15,9 +15,10 @@ use crate::fetch_host::{FetchHost, HERE, answer, client, fetch, reason, request}
 /// Answers the first requests with `status`, and then with 200.
 fn recovering(failures: usize, status: &'static str, headers: &'static str) -> FetchHost {
     FetchHost::start(move |_, before, stream| {
-        let reply = match before < failures {
-            true => answer(status, headers, b"later"),
-            false => answer("200 OK", "", b"now"),
+        let reply = if before < failures {
+            answer(status, headers, b"later")
+        } else {
+            answer("200 OK", "", b"now")
         };
         let _ = stream.write_all(&reply);
     })
