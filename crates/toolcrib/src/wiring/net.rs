@@ -28,8 +28,7 @@ pub(super) fn open_net(
     let tls = || system_tls().map_err(io::Error::other);
     let manners = manners(settings)?;
     let cache_bytes = manners.cache_bytes;
-    let net: Arc<dyn Net> =
-        Arc::new(NetClient::new(ports, Box::new(tls)).with_manners(manners));
+    let net: Arc<dyn Net> = Arc::new(NetClient::new(ports, Box::new(tls)).with_manners(manners));
     if cache_bytes == 0 {
         return Ok(net);
     }
