@@ -11,6 +11,7 @@ mod list_edit;
 mod load;
 mod locked_file;
 mod log_words;
+mod web_words;
 mod mcp_servers;
 mod mcp_words;
 mod plugin_words;
