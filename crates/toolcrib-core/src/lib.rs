@@ -27,6 +27,7 @@ pub mod json;
 pub mod json_text;
 pub mod loaded_tool;
 pub mod material;
+pub mod model;
 pub mod nearest;
 pub mod net;
 pub mod outcome;
@@ -41,6 +42,7 @@ pub mod shelf;
 pub mod tool;
 pub mod tool_name;
 pub mod toolset;
+pub mod web_search;
 pub mod worker;
 
 pub use call::{Call, CallId, CallTrace, HeldPath, SessionId};

@@ -18,12 +18,14 @@ use crate::capability::{Clock, Files, Tree};
 use crate::command::{ChangedFiles, CommandRequest, Commands, End, NetworkAccount, Shell, Usage};
 use crate::declaration::{Declaration, Limits};
 use crate::error::{ErrorKind, ToolError};
-use crate::net::Net;
+use crate::model::{Model, NoModel};
+use crate::net::{Net, NoNet};
 use crate::outcome::Outcome;
 use crate::policy::Permit;
 use crate::schema;
 use crate::search::Search;
 use crate::tool_name::ToolName;
+use crate::web_search::{NoWebSearch, WebSearch};
 
 /// A tool, as its author writes it.
 pub trait Tool: Send + Sync + 'static {
@@ -93,6 +95,25 @@ pub struct Outside {
     pub connection: Option<Connection>,
     /// Hosts.
     pub net: Arc<dyn Net>,
+    /// A search engine.
+    pub web_search: Arc<dyn WebSearch>,
+    /// A language model.
+    pub model: Arc<dyn Model>,
+    /// Who reads what is fetched. Nothing is kept for others.
+    pub reader: String,
+}
+
+impl Outside {
+    /// Returns nothing that lies outside.
+    pub fn nothing() -> Self {
+        Self {
+            connection: None,
+            net: Arc::new(NoNet),
+            web_search: Arc::new(NoWebSearch),
+            model: Arc::new(NoModel),
+            reader: String::new(),
+        }
+    }
 }
 
 /// What holds for one call.
@@ -230,6 +251,8 @@ pub struct Plan {
     pub reads: Vec<String>,
     /// The command it would run.
     pub command: Option<ProposedCommand>,
+    /// The hosts that it would reach itself.
+    pub hosts: Vec<String>,
 }
 
 /// A command that a call would run.

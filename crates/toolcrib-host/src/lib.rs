@@ -6,6 +6,7 @@ mod files;
 mod net;
 mod sandbox;
 mod usage;
+mod web;
 
 pub use clock::SystemClock;
 pub use files::{
@@ -19,3 +20,4 @@ pub use sandbox::{
     SandboxFinding, SandboxRules, SavedCommand, SharedSandbox, TaskEnd, TaskListener, TaskOwner,
     WorkerSandbox, changed_since,
 };
+pub use web::{ChatModel, ChatModelPlace, EngineKind, SearchEngine, SearchEnginePlace};

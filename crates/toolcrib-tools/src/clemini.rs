@@ -8,6 +8,8 @@ mod kill_shell;
 mod read_file;
 mod task_output;
 mod todo_write;
+mod web_fetch;
+mod web_search;
 mod write_file;
 
 use std::time::Duration;
@@ -30,6 +32,8 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
         &kill_shell::KillShell,
         &task_output::TaskOutput,
         &todo_write::TodoWrite,
+        &web_search::WebSearch,
+        &web_fetch::WebFetch,
     ],
     call_keys: &[],
     source_hashes: crate::source_hash::CLEMINI,

@@ -13,3 +13,4 @@ pub(crate) mod similar;
 pub(crate) mod text;
 pub(crate) mod text_reply;
 pub(crate) mod todo;
+pub(crate) mod web_page;

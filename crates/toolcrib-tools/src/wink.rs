@@ -2,6 +2,7 @@
 
 mod create_directory;
 mod create_file;
+mod fetch_webpage;
 mod file_search;
 mod grep_search;
 mod list_dir;
@@ -32,6 +33,7 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
         &run_in_terminal::RunInTerminal,
         &terminal_last_command::TerminalLastCommand,
         &create_directory::CreateDirectory,
+        &fetch_webpage::FetchWebpage,
     ],
     call_keys: &[],
     source_hashes: crate::source_hash::WINK,
@@ -169,6 +171,12 @@ fn in_contract(tool: &str, error: &ToolError) -> WinkError {
             error.message.clone(),
             "Read the file again and copy the text exactly, including spaces",
         ),
+        ErrorKind::BadArgs if error.context.get("reason").is_some_and(|it| it == "bad_url") => {
+            ("invalid_url", error.message.clone(), "Begin the URL with http:// or https://")
+        }
+        ErrorKind::Failed | ErrorKind::Io if tool == "fetch_webpage" => {
+            ("fetch_failed", error.message.replace('`', "'"), "Try again, or look for another page")
+        }
         kind => (code(kind), sentence(&error.message).replace('`', "'"), default_suggestion(kind)),
     };
     let suggestion = match &error.hint {

@@ -34,6 +34,21 @@ struct OpenClassText<'a> {
     depth: usize,
 }
 
+/// Returns a short text without its markup, in one line.
+pub fn plain_text(html: &str) -> String {
+    let mut text = String::new();
+    for token in MarkupTokenizer::new(html, MarkupLanguage::Html) {
+        match token {
+            MarkupToken::Text(piece) => text.push_str(&decode_entities(piece)),
+            MarkupToken::Verbatim(piece) => text.push_str(piece),
+            MarkupToken::Start(_) => {}
+            MarkupToken::End(name) if separates_words(name) => text.push(' '),
+            MarkupToken::End(_) => {}
+        }
+    }
+    one_line(&text, LONGEST_CLASS_TEXT)
+}
+
 /// Returns the texts of all elements of a page that have one of the classes, in the order of their beginnings.
 pub fn class_texts(html: &str, classes: &[&str]) -> Vec<ClassText> {
     let mut texts: Vec<ClassText> = Vec::new();

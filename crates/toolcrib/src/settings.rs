@@ -24,6 +24,7 @@ pub mod table;
 mod tighten;
 mod trusted;
 mod user_file;
+mod web_words;
 
 pub use change::ChangedSetting;
 pub(crate) use edit::{set_value, unset_value};

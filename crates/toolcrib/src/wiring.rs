@@ -39,6 +39,7 @@ mod steady_files;
 mod toolchains;
 mod toolset;
 mod undo;
+mod web;
 
 pub use config::Config;
 pub(crate) use contract_names::name_in_contract;

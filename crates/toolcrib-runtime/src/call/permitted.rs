@@ -56,7 +56,9 @@ impl Permitted {
     /// Runs the tool on this thread, and measures what it uses.
     pub(crate) fn run_here(self, handle: &Handle) -> Result<Value, ToolError> {
         let scope = Arc::clone(&self.scope);
-        if scope.effect() == Effect::Write && !scope.ctx.commands.reachable_hosts().is_empty() {
+        let may_reach = || !scope.ctx.commands.reachable_hosts().is_empty();
+        if !self.proposal.plan.hosts.is_empty() || (scope.effect() == Effect::Write && may_reach())
+        {
             scope.judge.mark_tainted(&scope.call.session.0, &scope.ctx);
         }
         let Started { work, has_snapshots } = self.start()?;

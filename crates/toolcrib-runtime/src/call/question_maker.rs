@@ -69,7 +69,7 @@ fn shown(
         runs: decision.reading.clone(),
         files: Vec::new(),
         changes,
-        network: proposal.plan.command.as_ref().map(|_| reachable_hosts(scope, &root)),
+        network: network(scope, proposal, &root),
         why: why(scope, proposal, decision),
         rule: decision.rule.clone(),
         rule_source: source.map(|source| format!("{}, line {}", source.file, source.line)),
@@ -77,6 +77,15 @@ fn shown(
         grants: offers.offers(choices),
         refused_grants: offers.refused(choices),
         host: None,
+    }
+}
+
+/// Returns the hosts that a call reaches, if it has a command or fetches itself.
+fn network(scope: &CallScope, proposal: &Proposal, root: &str) -> Option<Vec<String>> {
+    let Plan { command, hosts, .. } = &proposal.plan;
+    match command {
+        Some(_) => Some(reachable_hosts(scope, root)),
+        None => Some(hosts.clone()).filter(|hosts| !hosts.is_empty()),
     }
 }
 

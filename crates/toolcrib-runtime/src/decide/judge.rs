@@ -432,6 +432,7 @@ impl Judge {
         }
         let canonical = facts.canonical();
         let mut hosts = hosts_in(facts.args, reading.as_ref());
+        hosts.extend(plan.hosts.iter().cloned());
         if self.policy.looks_at_hosts(facts.tool)
             && let Some(reading) = &mut reading
         {

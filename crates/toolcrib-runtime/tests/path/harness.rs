@@ -356,7 +356,7 @@ impl World for Nowhere {
             files: Arc::new(Self),
             search: Arc::new(Self),
             commands: Arc::new(Self),
-            outside: Outside { connection: None, net: Arc::new(NoNet) },
+            outside: Outside::nothing(),
             client: Arc::new(NoClient),
             clock: Arc::new(TestClock),
             cancel: cancel.clone(),

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolcrib_core::command::{HostTraffic, NetworkAccount};
 use toolcrib_core::net::{FetchMethod, FetchReply, FetchRequest};
 use toolcrib_core::{Ctx, Declaration, Effect, Example, Limits, Plan, Tier, Tool, ToolError};
+
+use crate::operation::web_page;
 
 /// The most bytes of a body, if the caller does not say.
 const DEFAULT_BYTES: usize = 64 << 10;
@@ -99,8 +100,8 @@ impl Tool for HttpFetch {
         &DECLARATION
     }
 
-    fn check(&self, _: &Ctx, _: &Args) -> Result<Plan, ToolError> {
-        Ok(Plan::default())
+    fn check(&self, _: &Ctx, args: &Args) -> Result<Plan, ToolError> {
+        Ok(web_page::plan(&args.url))
     }
 
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply, ToolError> {
@@ -114,17 +115,8 @@ impl Tool for HttpFetch {
             most_bytes: args.max_bytes.unwrap_or(DEFAULT_BYTES).min(room),
             ..FetchRequest::get(args.url)
         };
-        let sent = request.body.as_ref().map_or(0, String::len) + request.url.len();
         let reply = ctx.outside.net.fetch(&request, &ctx.cancel)?;
-        ctx.meter.set_network(NetworkAccount {
-            hosts: vec![HostTraffic {
-                host: host_of(&reply.url).to_owned(),
-                connections: u64::from(reply.attempts),
-                bytes_up: sent as u64,
-                bytes_down: reply.encoded_bytes,
-                refused: 0,
-            }],
-        });
+        web_page::account(ctx, web_page::traffic_of(&request, &reply));
         Ok(reply_of(reply, room))
     }
 }
@@ -156,16 +148,6 @@ fn reply_of(fetched: FetchReply, room: usize) -> Reply {
 
 fn json_length(text: &str) -> usize {
     serde_json::to_string(text).map_or(usize::MAX, |json| json.len())
-}
-
-/// Returns the host of a URL that was fetched.
-fn host_of(url: &str) -> &str {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
-    if authority.starts_with('[') {
-        return authority;
-    }
-    authority.split(':').next().unwrap_or(authority)
 }
 
 impl From<Method> for FetchMethod {
@@ -205,7 +187,5 @@ mod tests {
         let cut = reply_of(fetched(&"\u{1}é".repeat(1000)), 100);
         assert_eq!(cut.truncated, Some(true));
         assert!(json_length(&cut.body) <= 100 && cut.body.len() > 10, "{}", cut.body.len());
-        assert_eq!(host_of("https://a.example:443/x?y"), "a.example");
-        assert_eq!(host_of("http://[::1]:80/"), "[::1]:80");
     }
 }

@@ -1,7 +1,7 @@
 //! The rows of the table of settings, but for those of the sandbox.
 
 use toolcrib_core::Mode;
-use toolcrib_host::Hardlinks;
+use toolcrib_host::{EngineKind, Hardlinks};
 use toolcrib_plugins::mcp::server_spec::ServerSpec;
 use toolcrib_runtime::{ConfirmationWeight, TaintPolicy};
 
@@ -16,6 +16,7 @@ use super::setting::{
     EmptyList, Project, Setting, SettingKey, choice, count, limit, limit_seconds, milliseconds,
     names, schemas, seconds, servers, switch, text,
 };
+use super::web_words::engine;
 
 use std::time::Duration;
 
@@ -372,6 +373,21 @@ settings_table! {
 
     /// How many processes run calls of such tools at once.
     PLUGINS_WORKERS: u64 = count("plugins.workers", 4, (1, 1024)).project(Smaller).at_start();
+
+    /// The search engine of `web_search`: `duckduckgo`, a `searxng` server, or `brave`. Brave's key is read from the
+    /// environment variable `TOOLCRIB_SEARCH_KEY`.
+    WEB_SEARCH: EngineKind =
+        choice("web.search", &["duckduckgo", "searxng", "brave"], "duckduckgo", engine);
+
+    /// The URL of the search engine. A SearXNG server needs it; the others have one. It may be on this machine.
+    WEB_SEARCH_URL: String = text("web.search_url", "");
+
+    /// The URL of a model that speaks OpenAI's chat completions, without `/chat/completions`. Tools have texts processed
+    /// by it. It may be on this machine. Its key is read from the environment variable `TOOLCRIB_MODEL_KEY`.
+    MODEL_URL: String = text("model.url", "");
+
+    /// The name of that model.
+    MODEL_NAME: String = text("model.name", "");
 
     /// The ports that tools may fetch from.
     NET_PORTS: Vec<String> = names("net.ports", &["443", "80"])

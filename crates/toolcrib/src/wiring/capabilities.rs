@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use toolcrib_core::net::Net;
 use toolcrib_core::{
     Call, CallId, CallTerms, Cancel, Catalogue, Clock, Commands, Ctx, HeldCounts, Limits, Meter,
     NoClient, Outside, Principal, ToolName, ToolSettings,
@@ -16,6 +15,7 @@ use super::catalogue;
 use super::file_area::FileArea;
 use super::locations::absolute;
 use super::roots::RootOpener;
+use super::web::WebAccess;
 use crate::error::CliError;
 use crate::settings::Settings;
 
@@ -60,7 +60,7 @@ pub(super) struct Capabilities {
     /// The area of each catalogue, by the catalogue's name.
     catalogues: Vec<(&'static str, CatalogueArea)>,
     clock: Arc<dyn Clock>,
-    net: Arc<dyn Net>,
+    web: WebAccess,
     /// Every sandbox that was opened, those of settings that hold no more included: calls may still use them.
     opened: Arc<Mutex<Vec<Arc<Sandbox>>>>,
 }
@@ -69,7 +69,7 @@ pub(super) struct Capabilities {
 pub(super) struct AreaOpener<'a> {
     pub(super) roots: &'a RootOpener<'a>,
     pub(super) sandbox_for: &'a SandboxFor<'a>,
-    pub(super) net: Arc<dyn Net>,
+    pub(super) web: WebAccess,
     /// The state folder that holds the indexes, if there are to be any.
     pub(super) index_state: Option<&'a Path>,
 }
@@ -200,7 +200,7 @@ impl AreaOpener<'_> {
             workspace,
             catalogues: areas,
             clock: Arc::clone(self.roots.clock),
-            net: Arc::clone(&self.net),
+            web: self.web.clone(),
             opened,
         })
     }
@@ -212,9 +212,9 @@ impl Capabilities {
         &self.workspace.area
     }
 
-    /// Returns the net.
-    pub(super) fn net(&self) -> &Arc<dyn Net> {
-        &self.net
+    /// Returns what tools reach of the web.
+    pub(super) fn web(&self) -> &WebAccess {
+        &self.web
     }
 
     /// Returns the sandbox of the workspace.
@@ -273,7 +273,10 @@ impl World for Capabilities {
                 connection: own
                     .and_then(|own| own.connection.as_ref())
                     .map(|area| area.connect(call, tool, cancel)),
-                net: Arc::clone(&self.net),
+                net: Arc::clone(&self.web.net),
+                web_search: Arc::clone(&self.web.search),
+                model: Arc::clone(&self.web.model),
+                reader: call.caller.principal.name.clone(),
             },
             client: Arc::new(NoClient),
             clock: Arc::clone(&self.clock),

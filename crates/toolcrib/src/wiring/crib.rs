@@ -22,6 +22,7 @@ use super::options::OpenOptions;
 use super::plugins::Plugins;
 use super::state_access::{StateAccess, StateSources};
 use super::toolset::toolset;
+use super::web::WebAccess;
 use super::{quota, rules, sandbox};
 use crate::error::CliError;
 use crate::settings::Settings;
@@ -84,7 +85,11 @@ impl Crib {
         let areas = AreaOpener {
             roots: &roots,
             sandbox_for: &sandbox_for,
-            net: open_net(&access.settings, options)?,
+            web: WebAccess::new(
+                open_net(&access.settings, options)?,
+                &access.settings,
+                &environment,
+            ),
             index_state: options.is_long_lived.then(|| access.state.folder()),
         };
         let capabilities = Arc::new(areas.open(&workspace, &mut warnings)?);
@@ -190,7 +195,7 @@ impl Crib {
         let areas = AreaOpener {
             roots: &self.access.roots_under(settings),
             sandbox_for: &sandbox_for,
-            net: Arc::clone(old.0.net()),
+            web: WebAccess::new(Arc::clone(&old.0.web().net), settings, environment),
             index_state: options.is_long_lived.then(|| self.state.folder()),
         };
         areas.reopen(old.0, old.1, warnings)

@@ -1,0 +1,56 @@
+//! What tools reach of the web, as the settings say: the net, a search engine, a model.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::sync::Arc;
+
+use toolcrib_core::model::{Model, NoModel};
+use toolcrib_core::net::Net;
+use toolcrib_core::web_search::WebSearch;
+use toolcrib_host::{ChatModel, ChatModelPlace, SearchEngine, SearchEnginePlace};
+
+use crate::settings::{Settings, table};
+
+/// The environment variable with the key of the search engine.
+const SEARCH_KEY: &str = "TOOLCRIB_SEARCH_KEY";
+
+/// The environment variable with the key of the model.
+const MODEL_KEY: &str = "TOOLCRIB_MODEL_KEY";
+
+/// What tools reach of the web.
+#[derive(Clone)]
+pub(super) struct WebAccess {
+    pub(super) net: Arc<dyn Net>,
+    pub(super) search: Arc<dyn WebSearch>,
+    pub(super) model: Arc<dyn Model>,
+}
+
+impl WebAccess {
+    /// Returns the search engine and the model of the settings, behind a net.
+    pub(super) fn new(
+        net: Arc<dyn Net>,
+        settings: &Settings,
+        environment: &BTreeMap<String, OsString>,
+    ) -> Self {
+        let key = |name: &str| {
+            let key = environment.get(name).and_then(|key| key.to_str());
+            key.map(str::trim).filter(|key| !key.is_empty()).map(str::to_owned)
+        };
+        let url = |url: String| Some(url).filter(|url| !url.is_empty());
+        let engine = SearchEnginePlace {
+            kind: settings.get(table::WEB_SEARCH),
+            url: url(settings.get(table::WEB_SEARCH_URL)),
+            key: key(SEARCH_KEY),
+        };
+        let search = Arc::new(SearchEngine::new(Arc::clone(&net), engine));
+        let name = settings.get(table::MODEL_NAME);
+        let model: Arc<dyn Model> = match url(settings.get(table::MODEL_URL)) {
+            Some(url) if !name.is_empty() => {
+                let place = ChatModelPlace { url, name, key: key(MODEL_KEY) };
+                Arc::new(ChatModel::new(Arc::clone(&net), place))
+            }
+            _ => Arc::new(NoModel),
+        };
+        Self { net, search, model }
+    }
+}
