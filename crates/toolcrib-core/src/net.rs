@@ -32,7 +32,7 @@ pub struct FetchRequest {
     /// Whether an earlier reply may answer.
     pub reuse: Reuse,
     /// Which addresses may be connected to.
-    pub reach: Reach,
+    pub reach: HostReach,
 }
 
 impl FetchRequest {
@@ -48,7 +48,7 @@ impl FetchRequest {
             most_bytes: 1 << 20,
             politeness: Politeness::Api,
             reuse: Reuse::Never,
-            reach: Reach::OpenInternet,
+            reach: HostReach::OpenInternet,
         }
     }
 }
@@ -76,7 +76,7 @@ pub enum Reuse {
 
 /// Which addresses a request may connect to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Reach {
+pub enum HostReach {
     /// Those of the open internet, at the ports that the settings allow.
     OpenInternet,
     /// Every address and port, because the operator named this host in the settings. The URL must not come from an

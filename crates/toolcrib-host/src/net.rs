@@ -9,9 +9,10 @@ mod dial;
 mod exchange;
 mod framing;
 pub(crate) mod global_address;
+mod host_turns;
 mod http_date;
 mod manners;
-mod pace;
+
 mod patience;
 mod patient_stream;
 mod reply_reader;
@@ -25,7 +26,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use toolcrib_core::net::{FetchMethod, FetchReply, FetchRequest, Net, Politeness, Reach};
+use toolcrib_core::net::{FetchMethod, FetchReply, FetchRequest, HostReach, Net, Politeness};
 use toolcrib_core::{Cancel, ErrorKind, ToolError};
 
 pub use cached_net::CachedNet;
@@ -35,7 +36,7 @@ pub use manners::NetManners;
 use crate::Resolver;
 use dial::Dialer;
 use exchange::{RawReply, RawRequest, check_headers};
-use pace::Pace;
+use host_turns::HostTurns;
 use patience::Patience;
 use retry::wait_before_retry;
 use robots::RobotsCache;
@@ -53,7 +54,7 @@ pub struct NetClient {
     ports: Vec<u16>,
     dialer: Dialer,
     manners: NetManners,
-    pace: Pace,
+    turns: HostTurns,
     robots: RobotsCache,
 }
 
@@ -64,8 +65,8 @@ impl NetClient {
             std::net::ToSocketAddrs::to_socket_addrs(&(name, port)).map(Iterator::collect)
         };
         let dialer = Dialer { tls, resolve: Arc::new(resolve), local: Vec::new() };
-        let (manners, pace, robots) = Default::default();
-        Self { ports, dialer, manners, pace, robots }
+        let (manners, turns, robots) = Default::default();
+        Self { ports, dialer, manners, turns, robots }
     }
 
     /// Returns the client with these manners.
@@ -80,10 +81,10 @@ impl NetClient {
         Self { dialer, ..self }
     }
 
-    fn ports_for(&self, reach: Reach) -> AllowedPorts<'_> {
+    fn ports_for(&self, reach: HostReach) -> AllowedPorts<'_> {
         match reach {
-            Reach::OpenInternet => AllowedPorts::Only(&self.ports),
-            Reach::Operator => AllowedPorts::Every,
+            HostReach::OpenInternet => AllowedPorts::Only(&self.ports),
+            HostReach::Operator => AllowedPorts::Every,
         }
     }
 
@@ -96,7 +97,7 @@ impl NetClient {
     ) -> Result<(), ToolError> {
         match politeness {
             Politeness::Api => Ok(()),
-            Politeness::Page => self.pace.wait(target.host(), self.manners.pace, patience),
+            Politeness::Page => self.turns.wait(target.host(), self.manners.pace, patience),
         }
     }
 
@@ -200,12 +201,12 @@ fn turns_to_get(reply: &RawReply, method: FetchMethod) -> bool {
 
 /// Whether a redirect is followed. If it leads to another host, whoever wants to go there must ask. A body may carry
 /// credentials, so it goes to no other origin.
-fn may_follow(from: &FetchTarget, to: &FetchTarget, reach: Reach, body: Option<&str>) -> bool {
+fn may_follow(from: &FetchTarget, to: &FetchTarget, reach: HostReach, body: Option<&str>) -> bool {
     match reach {
-        Reach::OpenInternet => {
+        HostReach::OpenInternet => {
             to.has_origin_of(from) || (to.host() == from.host() && body.is_none())
         }
-        Reach::Operator => to.has_origin_of(from),
+        HostReach::Operator => to.has_origin_of(from),
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
-use toolcrib_core::net::Reach;
+use toolcrib_core::net::HostReach;
 use toolcrib_core::{ErrorKind, ToolError};
 
 use super::bad_reply::CompressionBomb;
@@ -122,8 +122,8 @@ impl Dialer {
                 .map_err(|err| unreachable(target, &format!("its name has no address: {err}")))?,
         };
         let is_open = |it: &SocketAddr| match request.reach {
-            Reach::Operator => true,
-            Reach::OpenInternet => {
+            HostReach::Operator => true,
+            HostReach::OpenInternet => {
                 global_address::is_global(it.ip()) || self.local.contains(&it.ip())
             }
         };

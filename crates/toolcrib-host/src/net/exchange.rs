@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write};
 
-use toolcrib_core::net::{FetchMethod, FetchReply, Reach};
+use toolcrib_core::net::{FetchMethod, FetchReply, HostReach};
 use toolcrib_core::{ErrorKind, ToolError, escape};
 
 use super::bad_reply::bad;
@@ -40,7 +40,7 @@ pub(super) struct RawRequest<'a> {
     pub(super) body: Option<&'a str>,
     pub(super) most_bytes: usize,
     pub(super) user_agent: &'a str,
-    pub(super) reach: Reach,
+    pub(super) reach: HostReach,
 }
 
 /// A reply as it came, but decompressed.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use toolcrib_core::net::{FetchReply, FetchRequest, Reach};
+use toolcrib_core::net::{FetchReply, FetchRequest, HostReach};
 use toolcrib_core::{ErrorKind, ToolError, escape};
 
 use super::robots_rules::RobotsRules;
@@ -29,7 +29,7 @@ enum KnownRobots {
 }
 
 /// An origin, and who named it.
-type RobotsKey = (String, Reach);
+type RobotsKey = (String, HostReach);
 
 /// What is remembered of robots.txt files.
 #[derive(Default)]
@@ -41,7 +41,7 @@ impl RobotsCache {
     /// Fails if the host's robots.txt denies the target to who calls himself `user_agent`. `fetch` fetches the file.
     pub(super) fn check(
         &self,
-        (target, reach): (&FetchTarget, Reach),
+        (target, reach): (&FetchTarget, HostReach),
         user_agent: &str,
         fetch: impl FnOnce(&FetchRequest) -> Result<FetchReply, ToolError>,
     ) -> Result<(), ToolError> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use toolcrib_core::net::{
-    FetchMethod, FetchReply, FetchRequest, Politeness, Reach, ReplyOrigin, Reuse,
+    FetchMethod, FetchReply, FetchRequest, HostReach, Politeness, ReplyOrigin, Reuse,
 };
 use toolcrib_core::{Clock, Usage};
 use toolcrib_host::{CachedNet, NetManners};
@@ -38,13 +38,13 @@ impl Clock for SteppedClock {
 }
 
 /// A cache before a host.
-struct Rig {
+struct CacheRig {
     host: FetchHost,
     net: CachedNet,
     clock: Arc<SteppedClock>,
 }
 
-impl Rig {
+impl CacheRig {
     /// Answers with these headers and the number of the request as the body, or with 304 if the request is conditional.
     fn new(headers: &'static str) -> Self {
         Self::of(FetchHost::start(move |asked, before, stream| {
@@ -86,7 +86,7 @@ impl Rig {
 
 #[test]
 fn a_fresh_reply_answers_until_it_is_old() {
-    let rig = Rig::new("Cache-Control: max-age=60\r\n");
+    let rig = CacheRig::new("Cache-Control: max-age=60\r\n");
     let first = rig.get("/a#one");
     assert_eq!((first.origin, first.attempts), (ReplyOrigin::Host, 1));
     rig.clock.step(59);
@@ -107,7 +107,7 @@ fn an_old_reply_answers_if_the_host_says_that_it_holds() {
         "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n",
         "Cache-Control: no-cache, max-age=60\r\nETag: \"a\"\r\n",
     ] {
-        let rig = Rig::new(headers);
+        let rig = CacheRig::new(headers);
         let first = rig.get("/");
         let again = rig.get("/");
         assert_eq!((again.origin, again.status), (ReplyOrigin::Revalidated, 200), "{headers}");
@@ -117,7 +117,7 @@ fn an_old_reply_answers_if_the_host_says_that_it_holds() {
 
 #[test]
 fn a_host_renews_what_it_says_about_a_reply_or_replaces_it() {
-    let rig = Rig::of(FetchHost::start(|_, before, stream| {
+    let rig = CacheRig::of(FetchHost::start(|_, before, stream| {
         let reply = match before {
             0 => answer("200 OK", "ETag: \"a\"\r\nX-Kept: 1\r\n", b"old"),
             1 => b"HTTP/1.1 304 Not Modified\r\nCache-Control: max-age=60\r\nETag: \"b\"\r\n\r\n"
@@ -155,19 +155,22 @@ fn what_must_not_be_stored_is_fetched_anew() {
         "Cache-Control: max-age=60\r\nSet-Cookie: a=b\r\n",
         "Cache-Control: max-age=60\r\nVary: *\r\n",
     ] {
-        let rig = Rig::new(headers);
+        let rig = CacheRig::new(headers);
         rig.get("/");
         assert_eq!((rig.get("/").origin, rig.asked()), (ReplyOrigin::Host, 2), "{headers}");
     }
-    let missing =
-        Rig::of(FetchHost::saying(answer("404 Not Found", "Cache-Control: max-age=60\r\n", b"")));
+    let missing = CacheRig::of(FetchHost::saying(answer(
+        "404 Not Found",
+        "Cache-Control: max-age=60\r\n",
+        b"",
+    )));
     missing.get("/");
     assert_eq!(missing.get("/").origin, ReplyOrigin::Host);
 }
 
 #[test]
 fn only_the_same_request_of_the_same_partition_is_answered() {
-    let rig = Rig::new("Cache-Control: max-age=60\r\n");
+    let rig = CacheRig::new("Cache-Control: max-age=60\r\n");
     rig.get("/");
     let same = || rig.cached("/", "ann");
     let with =
@@ -178,7 +181,7 @@ fn only_the_same_request_of_the_same_partition_is_answered() {
         FetchRequest { reuse: Reuse::Never, ..same() },
         FetchRequest { method: FetchMethod::Head, ..same() },
         FetchRequest { method: FetchMethod::Post, ..same() },
-        FetchRequest { reach: Reach::Operator, ..same() },
+        FetchRequest { reach: HostReach::Operator, ..same() },
         with("Authorization"),
         with("Cookie"),
         with("X-Api-Key"),
@@ -198,7 +201,7 @@ fn only_the_same_request_of_the_same_partition_is_answered() {
 
 #[test]
 fn what_an_operator_may_reach_does_not_answer_for_an_agent() {
-    let rig = Rig::new("Cache-Control: max-age=60\r\n");
+    let rig = CacheRig::new("Cache-Control: max-age=60\r\n");
     let url = rig.host.url("/").replace("host.test", "inner.test");
     let agent = FetchRequest { url, ..rig.cached("/", "ann") };
     assert_eq!(reason(fetch(&rig.net, &agent)), "private_address");
@@ -217,7 +220,7 @@ fn what_an_operator_may_reach_does_not_answer_for_an_agent() {
 
 #[test]
 fn a_bound_holds_for_stored_replies_and_half_ones_are_not_stored() {
-    let rig = Rig::new("Cache-Control: max-age=60\r\n");
+    let rig = CacheRig::new("Cache-Control: max-age=60\r\n");
     let short = FetchRequest { most_bytes: 3, ..rig.cached("/", "ann") };
     assert!(fetch(&rig.net, &short).unwrap().is_cut);
     assert_eq!(rig.get("/").origin, ReplyOrigin::Host);
@@ -228,7 +231,7 @@ fn a_bound_holds_for_stored_replies_and_half_ones_are_not_stored() {
 
 #[test]
 fn a_reply_after_a_redirect_is_not_stored() {
-    let rig = Rig::of(FetchHost::start(|asked, _, stream| {
+    let rig = CacheRig::of(FetchHost::start(|asked, _, stream| {
         let reply = if asked.starts_with("GET /from ") {
             answer("302 Found", "Location: /to\r\n", b"")
         } else {

@@ -6,6 +6,6 @@ mod addresses;
 mod bodies;
 mod cache;
 mod fetch_host;
+mod host_reach;
 mod politeness;
-mod reach;
 mod retries;

@@ -13,11 +13,11 @@ const MOST_PACED_HOSTS: usize = 1024;
 
 /// When each host can be asked next.
 #[derive(Default)]
-pub(super) struct Pace {
+pub(super) struct HostTurns {
     next: Mutex<HashMap<String, Instant>>,
 }
 
-impl Pace {
+impl HostTurns {
     /// Waits for the host's next turn, and takes it. Turns are handed out in order, so that many who wait do not all go
     /// at once.
     pub(super) fn wait(
@@ -66,16 +66,16 @@ mod tests {
 
     #[test]
     fn each_turn_of_a_host_is_later_than_the_one_before() {
-        let (pace, cancel) = (Pace::default(), Cancel::default());
+        let (hosts, cancel) = (HostTurns::default(), Cancel::default());
         let distance = Duration::from_secs(10);
         let patience = Patience::new(Duration::from_secs(25), &cancel);
-        let turn = || pace.take_turn("a.example", distance, &patience);
+        let turn = || hosts.take_turn("a.example", distance, &patience);
         let turns = [turn().unwrap(), turn().unwrap(), turn().unwrap()];
         assert!(turns[1] - turns[0] >= distance && turns[2] - turns[1] >= distance);
         assert_eq!(turn().unwrap_err().context["reason"], "pace");
-        assert!(pace.take_turn("b.example", distance, &patience).unwrap() < turns[1]);
+        assert!(hosts.take_turn("b.example", distance, &patience).unwrap() < turns[1]);
         cancel.cancel();
-        let err = pace.wait(
+        let err = hosts.wait(
             "a.example",
             Duration::from_millis(1),
             &Patience::new(distance * 99, &cancel),
