@@ -7,6 +7,8 @@ mod object_id;
 mod objects;
 mod path_lookup;
 mod path_text;
+mod repository_place;
+mod repository_source;
 mod revision;
 mod revision_files;
 mod revision_search;
@@ -14,4 +16,6 @@ mod tree_cache;
 mod tree_object;
 
 pub use git::repository::{GitRepository, GitRepositoryOptions};
+pub use repository_place::{GITHUB_API, RepositoryPlace};
+pub use repository_source::{OpenRepository, RepositorySource};
 pub use revision_files::RevisionFiles;

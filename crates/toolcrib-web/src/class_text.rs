@@ -41,9 +41,8 @@ pub fn plain_text(html: &str) -> String {
         match token {
             MarkupToken::Text(piece) => text.push_str(&decode_entities(piece)),
             MarkupToken::Verbatim(piece) => text.push_str(piece),
-            MarkupToken::Start(_) => {}
             MarkupToken::End(name) if separates_words(name) => text.push(' '),
-            MarkupToken::End(_) => {}
+            MarkupToken::Start(_) | MarkupToken::End(_) => {}
         }
     }
     one_line(&text, LONGEST_CLASS_TEXT)

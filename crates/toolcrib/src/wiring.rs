@@ -7,6 +7,7 @@ mod capabilities;
 mod catalogue;
 mod config;
 mod contract_names;
+mod connection;
 mod crib;
 mod diagnosis;
 mod file_area;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolcrib_core::model::{Model, ModelAnswer, TextQuestion};
-use toolcrib_core::net::{FetchMethod, FetchRequest, Net, Reach};
+use toolcrib_core::net::{FetchMethod, FetchRequest, HostReach, Net};
 use toolcrib_core::{Cancel, ErrorKind, ToolError};
 
 use super::service::{ServiceWords, ask, host_of};
@@ -73,7 +73,7 @@ impl Model for ChatModel {
             body: Some(body.to_string()),
             time: *time,
             most_bytes: MOST_ANSWER_BYTES,
-            reach: Reach::Operator,
+            reach: HostReach::Operator,
             ..FetchRequest::get(&url)
         };
         let (reply, traffic) = ask(&*self.net, &request, WORDS, cancel)?;

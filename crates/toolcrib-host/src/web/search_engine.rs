@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use toolcrib_core::net::{FetchRequest, Net, Reach};
+use toolcrib_core::net::{FetchRequest, HostReach, Net};
 use toolcrib_core::web_search::{FoundPages, WebQuery, WebSearch};
 use toolcrib_core::{Cancel, ErrorKind, ToolError};
 use url::Url;
@@ -94,7 +94,7 @@ impl SearchEngine {
         }
         url.query_pairs_mut().append_pair("q", &query.words);
         // Where the operator names the place, it may be on this machine.
-        let reach = if given.is_some() { Reach::Operator } else { Reach::OpenInternet };
+        let reach = if given.is_some() { HostReach::Operator } else { HostReach::OpenInternet };
         Ok(FetchRequest {
             headers,
             time: query.time,

@@ -5,7 +5,7 @@ use toolcrib_core::approval::{ApprovalQuestion, ExpectedChange, ExpectedChangeKi
 use toolcrib_core::canonical::Digest;
 use toolcrib_core::pin::Pin;
 use toolcrib_core::policy::by_tier;
-use toolcrib_core::{Decision, ToolError};
+use toolcrib_core::{Decision, Plan, ToolError};
 
 use super::pins::Pins;
 use super::question::{Asker, Question};

@@ -22,7 +22,7 @@ pub(crate) struct WebFetch;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    /// URL to fetch (e.g., https://docs.rs/tokio/latest/tokio)
+    /// URL to fetch (e.g., `https://docs.rs/tokio/latest/tokio`)
     url: String,
     /// Process content with this prompt
     prompt: Option<String>,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use toolcrib_core::command::{HostTraffic, NetworkAccount};
+use toolcrib_core::command::HostTraffic;
 use toolcrib_core::net::{FetchReply, FetchRequest, Politeness, Reuse};
 use toolcrib_core::{Ctx, ErrorKind, Plan, ToolError};
 use toolcrib_web::Document;

@@ -8,16 +8,18 @@ use toolcrib_core::{
     NoClient, Outside, Principal, ToolName, ToolSettings,
 };
 use toolcrib_host::{Root, Sandbox, TaskOwner, Workspace};
+use toolcrib_repositories::RepositoryPlace;
 use toolcrib_runtime::World;
 use toolcrib_tools::catalogues;
 
 use super::catalogue;
+use super::connection::{ConnectedPlace, RepositoryOpener, connected_place};
 use super::file_area::FileArea;
 use super::locations::absolute;
 use super::roots::RootOpener;
 use super::web::WebAccess;
 use crate::error::CliError;
-use crate::settings::Settings;
+use crate::settings::{Settings, table};
 
 /// Makes the sandbox of a workspace, with the commands of the one whose place it takes.
 pub(super) type SandboxFor<'a> =
@@ -43,7 +45,7 @@ struct CatalogueArea {
     places: AreaPlaces,
     work: WorkArea,
     /// The repository that the tools read, if their catalogue has such a setting.
-    connection: Option<FileArea>,
+    connection: Option<ConnectedPlace>,
     settings: Arc<ToolSettings>,
 }
 
@@ -52,6 +54,8 @@ struct CatalogueArea {
 struct AreaPlaces {
     root: String,
     connection: String,
+    /// The connections that have names.
+    named: Vec<String>,
 }
 
 /// The capabilities that calls are handed.
@@ -70,6 +74,7 @@ pub(super) struct AreaOpener<'a> {
     pub(super) roots: &'a RootOpener<'a>,
     pub(super) sandbox_for: &'a SandboxFor<'a>,
     pub(super) web: WebAccess,
+    pub(super) repositories: RepositoryOpener,
     /// The state folder that holds the indexes, if there are to be any.
     pub(super) index_state: Option<&'a Path>,
 }
@@ -89,6 +94,17 @@ impl AreaOpener<'_> {
         files.map(|files| self.area(files)).map_err(|err| err.at(&format!("`{setting}`")))
     }
 
+    /// Opens what `setting` connects tools to. A repository at a revision is opened when a call needs it.
+    fn connected(&self, setting: &str, text: &str) -> Result<ConnectedPlace, CliError> {
+        let place = connected_place(self.settings(), text)
+            .map_err(|err| err.at(&format!("`{setting}`")))?;
+        if let RepositoryPlace::Folder(path) = &place {
+            let area = self.area_at(setting, &path.display().to_string())?;
+            return Ok(ConnectedPlace::Folder(area));
+        }
+        Ok(ConnectedPlace::Repository(Arc::new(self.repositories.source(place))))
+    }
+
     /// Opens the directories that the settings of a catalogue name. Those of `old` stay open if the settings name the
     /// same ones.
     fn catalogue(
@@ -106,6 +122,7 @@ impl AreaOpener<'_> {
         let places = AreaPlaces {
             root: text(catalogue.settings.root),
             connection: text(catalogue.settings.connection),
+            named: self.settings().get(table::CONNECTIONS),
         };
         let settings = Arc::new(catalogue::tool_settings(self.settings(), catalogue)?);
         if let Some((old, sandboxes)) = old.filter(|(old, _)| old.places == places) {
@@ -126,10 +143,10 @@ impl AreaOpener<'_> {
         };
         let connection = match path(catalogue.settings.connection) {
             None | Some((_, "none")) => None,
-            Some((_, "workspace")) => Some(workspace.area.clone()),
-            // A repository that cannot be opened counts as not connected.
-            Some((name, path)) => {
-                self.area_at(name, path).map_err(|err| warnings.push(err.to_string())).ok()
+            Some((_, "workspace")) => Some(ConnectedPlace::Folder(workspace.area.clone())),
+            // A folder that cannot be opened counts as not connected.
+            Some((name, text)) => {
+                self.connected(name, text).map_err(|err| warnings.push(err.to_string())).ok()
             }
         };
         Ok(CatalogueArea { places, work, connection, settings })
@@ -272,7 +289,7 @@ impl World for Capabilities {
             outside: Outside {
                 connection: own
                     .and_then(|own| own.connection.as_ref())
-                    .map(|area| area.connect(call, tool, cancel)),
+                    .map(|place| place.connect(call, tool, cancel)),
                 net: Arc::clone(&self.web.net),
                 web_search: Arc::clone(&self.web.search),
                 model: Arc::clone(&self.web.model),

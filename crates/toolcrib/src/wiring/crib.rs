@@ -17,6 +17,7 @@ use toolcrib_shell::BashReader;
 
 use super::capabilities::{AreaOpener, Capabilities, OpenSandboxes};
 use super::config::Config;
+use super::connection::RepositoryOpener;
 use super::net::open_net;
 use super::options::OpenOptions;
 use super::plugins::Plugins;
@@ -82,14 +83,12 @@ impl Crib {
         let sandbox_for = |workspace: &Arc<Workspace>, old: Option<&Sandbox>| {
             open_sandbox(&access, &access.settings, &environment, options, workspace, old)
         };
+        let net = open_net(&access.settings, options)?;
         let areas = AreaOpener {
             roots: &roots,
             sandbox_for: &sandbox_for,
-            web: WebAccess::new(
-                open_net(&access.settings, options)?,
-                &access.settings,
-                &environment,
-            ),
+            repositories: RepositoryOpener::new(Arc::clone(&net), &access.settings, &environment),
+            web: WebAccess::new(net, &access.settings, &environment),
             index_state: options.is_long_lived.then(|| access.state.folder()),
         };
         let capabilities = Arc::new(areas.open(&workspace, &mut warnings)?);
@@ -192,10 +191,12 @@ impl Crib {
         let sandbox_for = |workspace: &Arc<Workspace>, old: Option<&Sandbox>| {
             open_sandbox(&self.access, settings, environment, options, workspace, old)
         };
+        let net = &old.0.web().net;
         let areas = AreaOpener {
             roots: &self.access.roots_under(settings),
             sandbox_for: &sandbox_for,
-            web: WebAccess::new(Arc::clone(&old.0.web().net), settings, environment),
+            repositories: RepositoryOpener::new(Arc::clone(net), settings, environment),
+            web: WebAccess::new(Arc::clone(net), settings, environment),
             index_state: options.is_long_lived.then(|| self.state.folder()),
         };
         areas.reopen(old.0, old.1, warnings)

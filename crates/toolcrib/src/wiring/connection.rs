@@ -1,0 +1,150 @@
+//! The repository that the tools of a catalogue read: the workspace, a folder, or a repository at a revision.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::Arc;
+
+use toolcrib_core::net::Net;
+use toolcrib_core::{Call, Cancel, Connection, ToolName};
+use toolcrib_repositories::{GitRepositoryOptions, RepositoryPlace, RepositorySource};
+
+use super::file_area::FileArea;
+use super::locations::absolute;
+use crate::error::CliError;
+use crate::settings::{Settings, table};
+
+/// What the tools of a catalogue are connected to.
+#[derive(Clone)]
+pub(super) enum ConnectedPlace {
+    /// Files on disk, as they are.
+    Folder(FileArea),
+    /// A repository at a revision.
+    Repository(Arc<RepositorySource>),
+}
+
+impl ConnectedPlace {
+    /// Returns the connection of one call.
+    pub(super) fn connect(&self, call: &Call, tool: &ToolName, cancel: &Cancel) -> Connection {
+        match self {
+            Self::Folder(area) => area.connect(call, tool, cancel),
+            Self::Repository(source) => source.connect(&call.conversation().0, cancel),
+        }
+    }
+}
+
+/// A connection of the settings: `NAME=PLACE`.
+pub struct NamedPlace {
+    pub name: String,
+    pub place: RepositoryPlace,
+}
+
+/// The names that mean something else where a connection is named.
+const TAKEN_NAMES: [&str; 2] = ["workspace", "none"];
+
+/// The longest name of a connection.
+const LONGEST_NAME: usize = 64;
+
+impl NamedPlace {
+    /// Reads an entry of `connections`.
+    pub fn parse(entry: &str) -> Result<Self, CliError> {
+        let bad = |why: &str| {
+            CliError::settings(format!("`connections`: `{entry}` is no connection: {why}"))
+                .hint("write NAME=PLACE, such as docs=git:/srv/docs.git#v2")
+        };
+        let (name, place) = entry.split_once('=').ok_or_else(|| bad("it has no `=`"))?;
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(is_plain) {
+            return Err(bad("a name has letters, digits, `-`, `_` and `.`, 64 at most"));
+        }
+        if TAKEN_NAMES.contains(&name) {
+            return Err(bad("the name means something else"));
+        }
+        let place = RepositoryPlace::parse(place).map_err(|err| bad(&err.message))?;
+        Ok(Self { name: name.to_owned(), place })
+    }
+
+    /// Returns every connection of the settings.
+    pub fn all(settings: &Settings) -> Result<Vec<Self>, CliError> {
+        settings.get(table::CONNECTIONS).iter().map(|entry| Self::parse(entry)).collect()
+    }
+}
+
+/// Returns the place that a setting names: a connection by its name, or a place as it is written. A path of a setting may
+/// be relative.
+pub fn connected_place(settings: &Settings, text: &str) -> Result<RepositoryPlace, CliError> {
+    match NamedPlace::all(settings)?.into_iter().find(|it| it.name == text) {
+        Some(named) => Ok(named.place),
+        None => written_place(text),
+    }
+}
+
+/// Returns the place that a person wrote. A path may be relative to the current directory.
+pub fn written_place(text: &str) -> Result<RepositoryPlace, CliError> {
+    let whole = match text.strip_prefix("git:") {
+        Some(place) => {
+            let (path, revision) = match place.split_once('#') {
+                None => (place, String::new()),
+                Some((path, revision)) => (path, format!("#{revision}")),
+            };
+            format!("git:{}{revision}", absolute(Path::new(path))?.display())
+        }
+        None if text.starts_with("github:") => text.to_owned(),
+        None if text.contains('#') => text.to_owned(),
+        None => {
+            let path = text.strip_prefix("folder:").unwrap_or(text);
+            absolute(Path::new(path))?.display().to_string()
+        }
+    };
+    RepositoryPlace::parse(&whole).map_err(|err| {
+        let told = CliError::settings(err.message);
+        err.hint.into_iter().fold(told, CliError::hint)
+    })
+}
+
+/// Opens repositories for the tools that read them.
+pub struct RepositoryOpener {
+    /// The net, for repositories that are elsewhere.
+    pub net: Arc<dyn Net>,
+    /// The token for GitHub, if there is one.
+    pub github_token: Option<String>,
+    /// How repositories are read.
+    pub options: GitRepositoryOptions,
+}
+
+impl RepositoryOpener {
+    /// Returns the opener that the settings and the environment give.
+    pub fn new(
+        net: Arc<dyn Net>,
+        settings: &Settings,
+        environment: &BTreeMap<String, OsString>,
+    ) -> Self {
+        let token = GITHUB_TOKENS.iter().find_map(|name| environment.get(*name)?.to_str());
+        let github_token = token.map(str::trim).filter(|it| !it.is_empty()).map(str::to_owned);
+        Self { net, github_token, options: repository_options(settings) }
+    }
+
+    /// Returns the repository at a place, which is opened when it is needed. A folder is read at its `HEAD`.
+    pub fn source(&self, place: RepositoryPlace) -> RepositorySource {
+        match place {
+            RepositoryPlace::Folder(path) => {
+                RepositorySource::git(path, "HEAD".to_owned(), self.options.clone())
+            }
+            RepositoryPlace::Git { path, revision } => {
+                RepositorySource::git(path, revision, self.options.clone())
+            }
+            RepositoryPlace::GitHub { .. } => todo!("after the merge"),
+        }
+    }
+}
+
+/// The environment variables that can hold the token for GitHub, the most particular first.
+const GITHUB_TOKENS: [&str; 3] = ["TOOLCRIB_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"];
+
+/// Returns how repositories are read, as the settings say.
+fn repository_options(settings: &Settings) -> GitRepositoryOptions {
+    GitRepositoryOptions {
+        max_index_bytes: settings.get(table::SEARCH_MEMORY_BYTES) as usize,
+        ..GitRepositoryOptions::default()
+    }
+}
