@@ -115,6 +115,6 @@ mod tests {
             }
         }
         assert_eq!(size_of(b"hello"), None);
-        assert_eq!(size_of(&[b"\xff\xd8".as_slice(), &[0xff; 100_000]].concat()), None);
+        assert_eq!(size_of(&[b"\xff\xd8".as_slice(), &vec![0xff; 100_000]].concat()), None);
     }
 }

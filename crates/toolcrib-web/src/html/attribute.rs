@@ -84,8 +84,8 @@ mod tests {
             (" é=ü a='open", "é[ü]a[open]"),
             (" a=", "a[]"),
         ] {
-            let shown: String =
-                TagAttributes::new(text).map(|(name, value)| format!("{name}[{value}]")).collect();
+            let pairs = TagAttributes::new(text).map(|(name, value)| format!("{name}[{value}]"));
+            let shown = pairs.collect::<Vec<_>>().concat();
             assert_eq!(shown, expected, "{text}");
         }
         let attributes = TagAttributes::new(" HREF='a&amp;b' href=c");

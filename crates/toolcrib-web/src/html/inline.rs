@@ -1,5 +1,9 @@
 //! The marks within a line: strong text, code, links and the like.
 
+use super::element::ElementRole as R;
+use super::entity;
+use super::link::{LinkGoal, PageAddress};
+
 /// A mark within a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum InlineKind {
@@ -13,6 +17,26 @@ pub(crate) enum InlineKind {
     Link(String),
     /// A link to a place of the same page, of which only the text is shown.
     PlaceLink,
+}
+
+impl InlineKind {
+    /// Returns the mark that an element stands for. `href` is where its link leads, from `address`.
+    pub(crate) fn of(role: R, href: Option<&str>, address: &PageAddress) -> Option<Self> {
+        match role {
+            R::Strong => Some(Self::Strong),
+            R::Emphasis => Some(Self::Emphasis),
+            R::Strike => Some(Self::Strike),
+            R::Code => Some(Self::Code),
+            R::Superscript => Some(Self::Superscript),
+            R::Quotation => Some(Self::Quotation),
+            R::Anchor => match address.resolve(&entity::decode(href?)) {
+                LinkGoal::Elsewhere(address) => Some(Self::Link(address)),
+                LinkGoal::SamePage => Some(Self::PlaceLink),
+                LinkGoal::Nowhere => None,
+            },
+            _ => None,
+        }
+    }
 }
 
 /// How far a mark is written.

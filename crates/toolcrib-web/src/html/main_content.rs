@@ -11,11 +11,14 @@ const LEAST_MAIN_BYTES: usize = 200;
 /// The main part must have at least one of so many bytes of the page.
 const LEAST_MAIN_SHARE: usize = 10;
 
+/// If the main part has at least so many quarters of what is left, nothing else is shown.
+const MAIN_QUARTERS: usize = 3;
+
 /// What a part of a page is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PartRole {
-    /// `main` or `article`.
     Main,
+    Article,
     Nav,
     Header,
     /// `footer` or `aside`.
@@ -47,7 +50,7 @@ impl PageParts {
         let mut is_in_main = false;
         for &index in &self.open {
             let part = &mut self.parts[index];
-            is_in_main |= part.role == PartRole::Main;
+            is_in_main |= part.role.is_content();
             part.has_nav |= role == PartRole::Nav;
         }
         self.open.push(self.parts.len());
@@ -67,7 +70,7 @@ impl PageParts {
     /// Returns the text without the parts that only lead through the site, if the page says what its main part is.
     pub(crate) fn select(self, text: String) -> String {
         let nav = self.parts.iter().filter(|part| part.role == PartRole::Nav);
-        let main = self.parts.iter().filter(|part| part.role == PartRole::Main && !part.is_in_main);
+        let main = self.parts.iter().filter(|part| part.role.is_content() && !part.is_in_main);
         let main_length: usize = main.map(|part| part.text.len()).sum();
         let nav_length: usize =
             nav.filter(|part| part.is_in_main).map(|part| part.text.len()).sum();
@@ -75,23 +78,38 @@ impl PageParts {
         if content_length < LEAST_MAIN_BYTES || content_length * LEAST_MAIN_SHARE < text.len() {
             return text;
         }
-        let mut kept = String::with_capacity(text.len());
-        let mut position = 0;
+        let kept = self.kept(&text, 0..text.len());
+        let is_main = |part: &&PagePart| part.role == PartRole::Main && !part.is_in_main;
+        let main = self.parts.iter().filter(is_main);
+        let main: String = main.map(|part| self.kept(&text, part.text.clone())).collect();
+        if main.len() * 4 >= kept.len() * MAIN_QUARTERS { main } else { kept }
+    }
+
+    /// Returns what is kept of a part of the text.
+    fn kept(&self, text: &str, range: Range<usize>) -> String {
+        let mut kept = String::with_capacity(range.len());
+        let mut position = range.start;
         for part in self.parts.iter().filter(|part| part.is_left_out()) {
-            if let Some(before) = text.get(position..part.text.start) {
+            if let Some(before) = text.get(position..part.text.start.min(range.end)) {
                 kept.push_str(before);
             }
             position = position.max(part.text.end);
         }
-        kept.push_str(text.get(position..).unwrap_or_default());
+        kept.push_str(text.get(position..range.end).unwrap_or_default());
         kept
+    }
+}
+
+impl PartRole {
+    fn is_content(self) -> bool {
+        matches!(self, Self::Main | Self::Article)
     }
 }
 
 impl PagePart {
     fn is_left_out(&self) -> bool {
         match self.role {
-            PartRole::Main => false,
+            PartRole::Main | PartRole::Article => false,
             PartRole::Nav => true,
             PartRole::Side => !self.is_in_main,
             PartRole::Header => !self.is_in_main && self.has_nav,

@@ -189,12 +189,14 @@ impl MarkdownWriter {
 
     fn begin_inlines(&mut self) {
         for inline in &mut self.inlines {
-            if inline.state == InlineState::Pending {
+            // All of a heading is strong.
+            let is_redundant = self.heading.is_some() && inline.kind == InlineKind::Strong;
+            if inline.state == InlineState::Pending && !is_redundant {
                 inline.write_begin(&mut self.out);
                 self.open_inlines += 1;
+                self.pending_inlines -= 1;
             }
         }
-        self.pending_inlines = 0;
     }
 
     /// Notes white space before the text that follows.

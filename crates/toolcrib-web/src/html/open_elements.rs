@@ -115,6 +115,10 @@ impl OpenElements {
         ended: fn(ElementRole) -> bool,
         around: fn(ElementRole) -> bool,
     ) -> Option<usize> {
+        // In markup that is too deep, what is open is not known any more.
+        if self.beyond > 0 {
+            return None;
+        }
         for (at, element) in self.elements.iter().enumerate().rev().take(MOST_IMPLIED) {
             if ended(element.role) {
                 return Some(at);

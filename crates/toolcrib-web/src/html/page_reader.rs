@@ -250,7 +250,8 @@ impl PageReader {
                 self.writer.blank_line();
                 true
             }
-            R::Main | R::Article => self.begin_part(PartRole::Main),
+            R::Main => self.begin_part(PartRole::Main),
+            R::Article => self.begin_part(PartRole::Article),
             R::Nav => self.begin_part(PartRole::Nav),
             R::Header => self.begin_part(PartRole::Header),
             R::Aside | R::Footer => self.begin_part(PartRole::Side),
@@ -283,7 +284,7 @@ impl PageReader {
             R::Table | R::Row | R::Cell | R::HeadCell | R::Caption => {
                 self.begin_table_part(role, tag, traits)
             }
-            _ => inline_of(role, traits.href, &self.address)
+            _ => InlineKind::of(role, traits.href, &self.address)
                 .is_some_and(|inline| self.writer.push_inline(inline) == InlinePush::Shown),
         }
     }
@@ -449,23 +450,5 @@ impl PageReader {
                 .pop_inline(|kind| matches!(kind, InlineKind::Link(_) | InlineKind::PlaceLink)),
             _ => self.writer.blank_line(),
         }
-    }
-}
-
-/// Returns the mark within a line that an element stands for.
-fn inline_of(role: R, href: Option<&str>, address: &PageAddress) -> Option<InlineKind> {
-    match role {
-        R::Strong => Some(InlineKind::Strong),
-        R::Emphasis => Some(InlineKind::Emphasis),
-        R::Strike => Some(InlineKind::Strike),
-        R::Code => Some(InlineKind::Code),
-        R::Superscript => Some(InlineKind::Superscript),
-        R::Quotation => Some(InlineKind::Quotation),
-        R::Anchor => match address.resolve(&entity::decode(href?)) {
-            LinkGoal::Elsewhere(address) => Some(InlineKind::Link(address)),
-            LinkGoal::SamePage => Some(InlineKind::PlaceLink),
-            LinkGoal::Nowhere => None,
-        },
-        _ => None,
     }
 }

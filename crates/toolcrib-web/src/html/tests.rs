@@ -157,6 +157,7 @@ fn what_is_not_for_readers_is_left_out() {
     check("<p hidden>a<p>b", "b");
     check("<dialog open>a</dialog>", "a");
     check("<details><summary>a</summary>b</details>", "**a**\n\nb");
+    check("<details><summary><h3>a</h3>b</summary>c</details>", "### a\n\n**b**\n\nc");
     check("<math alttext='x^2'><mi>x</mi></math> y", "$x^2$ y");
 }
 
@@ -182,6 +183,11 @@ fn only_the_main_part_of_a_page_is_shown() {
     );
     let text = read(&page, URL, 1 << 20).text;
     assert_eq!(text, format!("by me\n\n{}\n\nhint", body.trim()));
+    let text = read(&format!("<div>hello</div>{page}<p>bye"), URL, 1 << 20).text;
+    assert!(!text.contains("hello") && !text.contains("bye"), "{text}");
+    let more = format!("<div>hello {body}</div>{page}<p>bye");
+    let text = read(&more, URL, 1 << 20).text;
+    assert!(text.starts_with("hello") && text.ends_with("bye") && !text.contains("menu"), "{text}");
     let text = read(&page.replace("main>", "div>"), URL, 1 << 20).text;
     for word in ["top", "menu", "toc", "ads", "legal"] {
         assert!(text.contains(word), "{word}");

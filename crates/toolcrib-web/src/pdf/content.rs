@@ -54,6 +54,8 @@ struct ContentRun {
     line: PlaneMatrix,
     layout: PageLayout,
     forms: usize,
+    /// The fonts of the resources that are in use, by name.
+    fonts: HashMap<String, Option<Rc<PdfFont>>>,
 }
 
 impl<'a, 'f> PageText<'a, 'f> {
@@ -84,12 +86,19 @@ impl<'a, 'f> PageText<'a, 'f> {
             line: PlaneMatrix::IDENTITY,
             layout: PageLayout::new(most_bytes),
             forms: 0,
+            fonts: HashMap::new(),
         };
         self.run(&mut run, content, resources);
         run.layout.into_text()
     }
 
     fn run(&mut self, run: &mut ContentRun, content: &[u8], resources: &PdfDictionary) {
+        let outer_fonts = std::mem::take(&mut run.fonts);
+        self.run_operators(run, content, resources);
+        run.fonts = outer_fonts;
+    }
+
+    fn run_operators(&mut self, run: &mut ContentRun, content: &[u8], resources: &PdfDictionary) {
         let mut lexer = PdfLexer::new(content, 0);
         let mut operands = Vec::new();
         while let Some(item) = lexer.item() {
@@ -144,7 +153,10 @@ impl<'a, 'f> PageText<'a, 'f> {
             b"Tf" => {
                 state.size = number(1);
                 let name = operands.first().and_then(PdfObject::as_name).unwrap_or_default();
-                state.font = self.font(name, resources);
+                if !run.fonts.contains_key(name) {
+                    run.fonts.insert(name.to_owned(), self.font(name, resources));
+                }
+                state.font = run.fonts.get(name).cloned().flatten();
             }
             b"Tc" => state.letter_space = number(0),
             b"Tw" => state.word_space = number(0),

@@ -19,6 +19,9 @@ const MOST_STEPS: usize = 16;
 const MOST_STREAM_BYTES: usize = 32 << 20;
 const MOST_DECODED_BYTES: usize = 256 << 20;
 
+/// The most work for a file: about one for each object that is copied, and for each few bytes that are read.
+const MOST_WORK: usize = 60_000_000;
+
 /// Where an object stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ObjectPlace {
@@ -42,6 +45,8 @@ pub(crate) struct PdfFile<'a> {
     streams: RefCell<HashMap<u32, Option<Rc<ObjectStream>>>>,
     /// How many bytes may still be decoded.
     room: Cell<usize>,
+    /// How much work may still be done. Without any left, all objects are null.
+    work: Cell<usize>,
 }
 
 impl<'a> PdfFile<'a> {
@@ -52,12 +57,17 @@ impl<'a> PdfFile<'a> {
             trailer: PdfDictionary::default(),
             streams: RefCell::default(),
             room: Cell::new(MOST_DECODED_BYTES),
+            work: Cell::new(MOST_WORK),
         };
         file.read_tables();
         if !file.has_pages() {
             file.search();
         }
         file
+    }
+
+    fn count_work(&self, work: usize) {
+        self.work.set(self.work.get().saturating_sub(work));
     }
 
     fn has_pages(&self) -> bool {
@@ -76,6 +86,10 @@ impl<'a> PdfFile<'a> {
 
     /// Returns an object. What it refers to comes in its place.
     pub(crate) fn resolve(&self, object: &PdfObject) -> PdfObject {
+        if self.work.get() == 0 {
+            return PdfObject::Null;
+        }
+        self.count_work(object.weight());
         let mut object = object.clone();
         for _ in 0..MOST_STEPS {
             match object {
@@ -108,6 +122,7 @@ impl<'a> PdfFile<'a> {
             return None;
         }
         let object = lexer.object()?;
+        self.count_work((lexer.position - offset) / 4);
         let PdfObject::Dictionary(dictionary) = object else { return Some((number, object)) };
         if !lexer.skip_word(b"stream") {
             return Some((number, PdfObject::Dictionary(dictionary)));
@@ -142,7 +157,9 @@ impl<'a> PdfFile<'a> {
         }
         let rest = &self.bytes[begin.min(self.bytes.len())..];
         let window = &rest[..rest.len().min(MOST_STREAM_BYTES)];
-        begin + memchr::memmem::find(window, b"endstream").unwrap_or(window.len())
+        let length = memchr::memmem::find(window, b"endstream").unwrap_or(window.len());
+        self.count_work(length / 16);
+        begin + length
     }
 
     fn number_at(&self, offset: usize) -> Option<usize> {
@@ -174,8 +191,14 @@ impl<'a> PdfFile<'a> {
         let stream = self.object_stream(stream)?;
         let is_number = |place: &&(u32, usize)| place.0 == number;
         let place = stream.places.get(index).filter(is_number);
-        let place = place.or_else(|| stream.places.iter().find(is_number))?;
-        PdfLexer::new(&stream.data, place.1).object()
+        let place = place.or_else(|| {
+            self.count_work(stream.places.len());
+            stream.places.iter().find(is_number)
+        })?;
+        let mut lexer = PdfLexer::new(&stream.data, place.1);
+        let object = lexer.object();
+        self.count_work(lexer.position.saturating_sub(place.1) / 4);
+        object
     }
 
     fn object_stream(&self, number: u32) -> Option<Rc<ObjectStream>> {
@@ -212,15 +235,22 @@ impl<'a> PdfFile<'a> {
         let mut next = PdfLexer::new(self.bytes, at + 9).count();
         for _ in 0..MOST_TABLES {
             let Some(offset) = next.filter(|offset| *offset < self.bytes.len()) else { break };
+            if self.work.get() == 0 {
+                break;
+            }
             let mut lexer = PdfLexer::new(self.bytes, offset);
             let trailer = if lexer.skip_word(b"xref") {
-                self.read_table(&mut lexer)?
+                let trailer = self.read_table(&mut lexer);
+                self.count_work((lexer.position - offset) / 4);
+                trailer?
             } else {
                 self.read_table_stream(offset)?
             };
             if let Some(offset) = trailer.get("XRefStm").and_then(PdfObject::as_count) {
                 self.read_table_stream(offset);
             }
+            // A table that leads to itself would be read again and again.
+            self.count_work(1_000);
             next = trailer.get("Prev").and_then(PdfObject::as_count);
             if self.trailer.entries.is_empty() {
                 self.trailer = trailer;
@@ -314,7 +344,7 @@ impl<'a> PdfFile<'a> {
         let mut trailer = self.searched_trailer();
         for (number, offset) in found {
             // Only what begins with a dictionary matters here, and its first bytes tell.
-            let head = &bytes[offset..bytes.len().min(offset + 2_000)];
+            let head = &bytes[offset..bytes.len().min(offset + 500)];
             let has = |name: &[u8]| memchr::memmem::find(head, name).is_some();
             if has(b"/ObjStm") {
                 self.add_stream_objects(number);

@@ -23,7 +23,7 @@ pub(crate) struct ShownCode {
 
 /// How codes become text if the font has no map for that.
 #[derive(Debug)]
-enum CodeText {
+enum CodeMeaning {
     /// By the letter of each of 256 codes.
     Letters(Vec<Option<String>>),
     /// Codes are UTF-16.
@@ -36,7 +36,7 @@ enum CodeText {
 #[derive(Debug)]
 pub(crate) struct PdfFont {
     map: Option<CodeMap>,
-    code_text: CodeText,
+    meaning: CodeMeaning,
     has_two_bytes: bool,
     /// The width of each code from the first one on.
     widths: Vec<f64>,
@@ -53,9 +53,9 @@ impl PdfFont {
         if dictionary.name("Subtype") == Some("Type0") {
             return Self::composite(file, dictionary, map, &encoding);
         }
-        let code_text = match map {
-            Some(_) if encoding == PdfObject::Null => CodeText::Unknown,
-            _ => CodeText::Letters(letters(file, dictionary, &encoding)),
+        let meaning = match map {
+            Some(_) if encoding == PdfObject::Null => CodeMeaning::Unknown,
+            _ => CodeMeaning::Letters(letters(file, dictionary, &encoding)),
         };
         // The widths of fonts that are drawn by the file have a unit of their own.
         let unit = match file.entry(dictionary, "FontMatrix").as_list().and_then(<[_]>::first) {
@@ -72,7 +72,7 @@ impl PdfFont {
         let first_code =
             dictionary.get("FirstChar").and_then(PdfObject::as_count).unwrap_or_default();
         let has_two_bytes = false;
-        Self { map, code_text, has_two_bytes, widths, first_code, default_width: None }
+        Self { map, meaning, has_two_bytes, widths, first_code, default_width: None }
     }
 
     /// Reads a font whose codes have several bytes.
@@ -82,11 +82,11 @@ impl PdfFont {
         map: Option<CodeMap>,
         encoding: &PdfObject,
     ) -> Self {
-        let code_text = match encoding {
+        let meaning = match encoding {
             PdfObject::Name(name) if name.contains("UCS2") || name.contains("UTF16") => {
-                CodeText::Utf16
+                CodeMeaning::Utf16
             }
-            _ => CodeText::Unknown,
+            _ => CodeMeaning::Unknown,
         };
         let descendants = file.entry(dictionary, "DescendantFonts");
         let descendant = descendants.as_list().and_then(<[_]>::first).map(|it| file.resolve(it));
@@ -102,7 +102,7 @@ impl PdfFont {
         };
         Self {
             map,
-            code_text,
+            meaning,
             has_two_bytes,
             widths,
             first_code: 0,
@@ -125,14 +125,14 @@ impl PdfFont {
         if let Some(text) = self.map.as_ref().and_then(|map| map.text(code)) {
             return Some(text.to_owned());
         }
-        match &self.code_text {
-            CodeText::Letters(letters) => letters.get(code as usize).cloned().flatten(),
-            CodeText::Utf16 => Some(utf_16_text(bytes)),
+        match &self.meaning {
+            CodeMeaning::Letters(letters) => letters.get(code as usize).cloned().flatten(),
+            CodeMeaning::Utf16 => Some(utf_16_text(bytes)),
             // Some maps leave out the codes that stand for themselves.
-            CodeText::Unknown if !self.has_two_bytes && (32..127).contains(&code) => {
+            CodeMeaning::Unknown if !self.has_two_bytes && (32..127).contains(&code) => {
                 char::from_u32(code).map(String::from)
             }
-            CodeText::Unknown => None,
+            CodeMeaning::Unknown => None,
         }
     }
 

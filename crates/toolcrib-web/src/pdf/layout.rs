@@ -9,6 +9,9 @@ const LINE_STEP: f64 = 0.5;
 /// A step that is larger begins a paragraph.
 const PARAGRAPH_STEP: f64 = 1.9;
 
+/// So many dots in a row, with or without spaces, lead from a heading to its page.
+const LEAST_LEADER_DOTS: usize = 5;
+
 /// Where a piece of text stands: along its line, and across lines.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct TextPlace {
@@ -82,8 +85,32 @@ impl PageLayout {
 
     pub(crate) fn into_text(mut self) -> String {
         self.text.truncate(self.text.trim_end().len());
-        self.text
+        let lines: Vec<String> = self.text.lines().map(without_leader).collect();
+        lines.join("\n")
     }
+}
+
+/// Shortens the row of dots that leads to the number of a page in a table of contents.
+fn without_leader(line: &str) -> String {
+    let mut short = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(at) = rest.find(['.', ':', '·', '…']) {
+        let dot = rest[at..].chars().next().unwrap_or('.');
+        let row = &rest[at..];
+        let length = row.len() - row.trim_start_matches([dot, ' ']).len();
+        let (row, behind) = row.split_at(length);
+        short.push_str(&rest[..at]);
+        if row.matches(dot).count() < LEAST_LEADER_DOTS {
+            short.push_str(row);
+        } else {
+            short.truncate(short.trim_end().len());
+            short.push_str(" … ");
+        }
+        rest = behind;
+    }
+    short.push_str(rest);
+    short.truncate(short.trim_end().len());
+    short
 }
 
 #[cfg(test)]
@@ -106,6 +133,19 @@ mod tests {
         push("far", 0.0, 50.0);
         push("\u{a0}\u{1}x", 15.0, 50.0);
         assert_eq!(layout.into_text(), "Hello big2\nworld again\n\nfar x");
+    }
+
+    #[test]
+    fn leaders_are_shortened() {
+        for (line, expected) in [
+            ("1 One . . . . . . . 5", "1 One … 5"),
+            ("1.1 One....... 5", "1.1 One … 5"),
+            ("a : : : : : : : :", "a …"),
+            ("wait... what: no. 5.", "wait... what: no. 5."),
+            ("ü…ü", "ü…ü"),
+        ] {
+            assert_eq!(without_leader(line), expected);
+        }
     }
 
     #[test]

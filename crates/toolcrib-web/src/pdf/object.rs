@@ -40,6 +40,18 @@ impl PdfDictionary {
 }
 
 impl PdfObject {
+    /// Returns how much it takes to copy the object.
+    pub(crate) fn weight(&self) -> usize {
+        match self {
+            Self::Text(text) => 1 + text.len() / 16,
+            Self::List(list) => list.iter().map(Self::weight).sum::<usize>() + 1,
+            Self::Dictionary(dictionary) | Self::Stream(dictionary, _) => {
+                dictionary.entries.iter().map(|(_, object)| 2 + object.weight()).sum::<usize>() + 1
+            }
+            Self::Null | Self::Flag(_) | Self::Number(_) | Self::Name(_) | Self::Reference(_) => 1,
+        }
+    }
+
     pub(crate) fn as_name(&self) -> Option<&str> {
         match self {
             Self::Name(name) => Some(name),

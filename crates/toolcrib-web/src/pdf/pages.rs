@@ -1,6 +1,7 @@
 //! The pages of a PDF in their order, with what each inherits.
 
 use std::collections::HashSet;
+use std::rc::Rc;
 
 use super::file::PdfFile;
 use super::object::{PdfDictionary, PdfObject};
@@ -13,7 +14,7 @@ const MOST_LEVELS: usize = 64;
 #[derive(Debug, Clone)]
 pub(crate) struct PdfPage {
     pub(crate) dictionary: PdfDictionary,
-    pub(crate) resources: PdfDictionary,
+    pub(crate) resources: Rc<PdfDictionary>,
 }
 
 /// Returns the pages of a file.
@@ -23,8 +24,8 @@ pub(crate) fn pages(file: &PdfFile<'_>) -> Vec<PdfPage> {
     let mut pages = Vec::new();
     let mut seen = HashSet::new();
     // What is still to be read, the next one last, with the resources that it inherits.
-    let mut rest: Vec<(PdfObject, PdfDictionary, usize)> = Vec::new();
-    rest.extend(root.map(|root| (root, PdfDictionary::default(), 0)));
+    let mut rest: Vec<(PdfObject, Rc<PdfDictionary>, usize)> = Vec::new();
+    rest.extend(root.map(|root| (root, Rc::default(), 0)));
     while let Some((object, inherited, level)) = rest.pop() {
         if let PdfObject::Reference(number) = object
             && !seen.insert(number)
@@ -36,12 +37,12 @@ pub(crate) fn pages(file: &PdfFile<'_>) -> Vec<PdfPage> {
         }
         let PdfObject::Dictionary(dictionary) = file.resolve(&object) else { continue };
         let resources = file.entry(&dictionary, "Resources");
-        let resources = resources.as_dictionary().cloned().unwrap_or(inherited);
+        let resources = resources.as_dictionary().cloned().map_or(inherited, Rc::new);
         let kids = file.entry(&dictionary, "Kids");
         match kids.as_list() {
             Some(kids) if level < MOST_LEVELS => {
                 let kids = kids.iter().take(MOST_PAGES).rev();
-                rest.extend(kids.map(|kid| (kid.clone(), resources.clone(), level + 1)));
+                rest.extend(kids.map(|kid| (kid.clone(), Rc::clone(&resources), level + 1)));
                 // A tree that is wider than the most pages is not read to its end.
                 let excess = rest.len().saturating_sub(MOST_PAGES * 2);
                 rest.drain(..excess);

@@ -10,17 +10,17 @@ fn pdf(objects: &[Vec<u8>], trailer: &str) -> Vec<u8> {
     let mut offsets = Vec::new();
     for (index, object) in objects.iter().enumerate() {
         offsets.push(out.len());
-        write!(out, "{} 0 obj\n", index + 1).unwrap();
+        writeln!(out, "{} 0 obj", index + 1).unwrap();
         out.extend_from_slice(object);
         out.extend_from_slice(b"\nendobj\n");
     }
     let table = out.len();
-    write!(out, "xref\n0 {}\n0000000000 65535 f \n", objects.len() + 1).unwrap();
+    writeln!(out, "xref\n0 {}\n0000000000 65535 f ", objects.len() + 1).unwrap();
     for offset in offsets {
-        write!(out, "{offset:010} 00000 n \n").unwrap();
+        writeln!(out, "{offset:010} 00000 n ").unwrap();
     }
     let size = objects.len() + 1;
-    write!(out, "trailer\n<</Size {size}/Root 1 0 R{trailer}>>\nstartxref\n{table}\n%%EOF\n")
+    writeln!(out, "trailer\n<</Size {size}/Root 1 0 R{trailer}>>\nstartxref\n{table}\n%%EOF")
         .unwrap();
     out
 }
@@ -138,25 +138,25 @@ fn packed() -> Vec<u8> {
     let objects = one_page(b"BT /F 9 Tf (packed) Tj ET", HELVETICA, &[]);
     let mut out = b"%PDF-1.5\n".to_vec();
     let content_at = out.len();
-    write!(out, "4 0 obj\n").unwrap();
+    writeln!(out, "4 0 obj").unwrap();
     out.extend_from_slice(&objects[3]);
     out.extend_from_slice(b"\nendobj\n");
     let (mut head, mut body) = (String::new(), Vec::new());
     for number in [1, 2, 3, 5] {
-        head.push_str(&format!("{number} {} ", body.len()));
+        head.extend([number.to_string(), " ".to_owned(), body.len().to_string(), " ".to_owned()]);
         body.extend_from_slice(&objects[number - 1]);
         body.push(b' ');
     }
     let first = head.len();
     let data = deflated(&[head.as_bytes(), &body].concat());
     let stream_at = out.len();
-    write!(out, "7 0 obj\n").unwrap();
+    writeln!(out, "7 0 obj").unwrap();
     out.extend(stream(&format!("/Type/ObjStm/N 4/First {first}/Filter/FlateDecode"), &data));
     out.extend_from_slice(b"\nendobj\n");
     let table_at = out.len();
     let mut rows: Vec<u8> = Vec::new();
     let mut row = |kind: u8, middle: usize, last: u8| {
-        rows.extend([kind, (middle >> 8) as u8, middle as u8, last])
+        rows.extend([kind, (middle >> 8) as u8, middle as u8, last]);
     };
     row(0, 0, 0);
     row(2, 7, 0);
@@ -166,7 +166,7 @@ fn packed() -> Vec<u8> {
     row(2, 7, 3);
     row(0, 0, 0);
     row(1, stream_at, 0);
-    write!(out, "8 0 obj\n").unwrap();
+    writeln!(out, "8 0 obj").unwrap();
     out.extend(stream(
         "/Type/XRef/W[1 2 1]/Size 8/Root 1 0 R/Filter/FlateDecode",
         &deflated(&rows),
@@ -217,6 +217,16 @@ fn files_that_refer_to_themselves_are_read_to_their_end() {
     let mut objects = one_page(b"BT /F 9 Tf (x) Tj ET", "5 0 R", &[]);
     objects[1] = b"<</Kids[2 0 R 2 0 R 3 0 R]/Resources 2 0 R>>".to_vec();
     read(&pdf(&objects, "/Prev 9"), 1 << 20);
+    // Each use of a font or a page copies what it refers to, so the copies are counted.
+    let large = format!("<</Fonts[{}]>>", "1 ".repeat(200_000));
+    let uses: String =
+        (0..5_000).map(|number| ["/G", &number.to_string(), " 9 Tf "].concat()).collect();
+    let mut objects = one_page(uses.as_bytes(), HELVETICA, &[]);
+    let kids = "3 0 R <</Contents 4 0 R>> ".repeat(300);
+    objects[1] = format!("<</Kids[{kids}]/Resources<</Font {large}>>>>").into_bytes();
+    read(&pdf(&objects, ""), 1 << 20);
+    let tables = pdf(&objects, "/Prev 9/XRefStm 9");
+    read(&tables, 1 << 20);
     let bomb = deflated(&b"BT /F 9 Tf (bomb) Tj 0 -20 Td ET ".repeat(100_000));
     let kids = "3 0 R ".repeat(5_000) + &"<</Contents 4 0 R>>".repeat(2_000);
     let mut objects = one_page(b"", HELVETICA, &[]);
