@@ -4,6 +4,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
+    clippy::format_push_string,
     reason = "a measurement tells its figures, or fails"
 )]
 
