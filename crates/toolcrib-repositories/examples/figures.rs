@@ -4,6 +4,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
+    clippy::format_push_string,
     reason = "a measurement tells its figures, or fails"
 )]
 
@@ -34,8 +35,9 @@ fn path(number: usize) -> String {
 /// Makes the repository: sources of a few hundred words each, in one pack.
 fn make(folder: &Path) {
     git(folder, &["init", "--quiet", "--bare"]);
-    let input = Command::new("git").arg("-C").arg(folder).args(["fast-import", "--quiet"]);
-    let mut child = { input }.stdin(Stdio::piped()).spawn().unwrap();
+    let mut import = Command::new("git");
+    import.arg("-C").arg(folder).args(["fast-import", "--quiet"]).stdin(Stdio::piped());
+    let mut child = import.spawn().unwrap();
     let mut stream = std::io::BufWriter::new(child.stdin.take().unwrap());
     write!(stream, "commit refs/heads/main\ncommitter A <a@b> 1 +0000\ndata 1\nm\n").unwrap();
     let mut state = 1_u64;
@@ -151,7 +153,9 @@ fn main() {
     ] {
         let args = ["grep", "-n", "-I", "-i", "-F", "-e", text, "main"];
         let gits = shortest(3, || drop(git(at, &args)));
-        let ours = shortest(10, || drop(grep(&repository, text, most)));
+        let ours = shortest(10, || {
+            grep(&repository, text, most);
+        });
         tell(what, ours, gits, 20.0);
     }
 }

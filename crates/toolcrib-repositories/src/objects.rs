@@ -12,6 +12,14 @@ pub(crate) trait ObjectSource: Send + Sync {
     /// Reads a tree.
     fn tree(&self, id: &ObjectId, cancel: &Cancel) -> Result<TreeObject, ToolError>;
 
+    /// Reads several trees with one question, as far as that is sooner than to ask for each. Nothing stands for a tree
+    /// that is missing, malformed or large, and none need be read.
+    fn trees(
+        &self,
+        ids: &[ObjectId],
+        cancel: &Cancel,
+    ) -> Result<Vec<Option<TreeObject>>, ToolError>;
+
     /// Returns the size of a blob.
     fn blob_size(&self, id: &ObjectId, cancel: &Cancel) -> Result<u64, ToolError>;
 

@@ -18,6 +18,8 @@ pub(crate) struct RevisionPlace {
     pub(crate) names: Vec<Vec<u8>>,
     pub(crate) id: ObjectId,
     pub(crate) kind: PlaceKind,
+    /// The directory that it is in; nothing for the root.
+    pub(crate) above: Option<ObjectId>,
 }
 
 /// What is at a place.
@@ -117,14 +119,14 @@ impl PathWalk<'_> {
 
     fn end(mut self) -> RevisionPlace {
         let id = self.directory();
-        let mut names: Vec<Vec<u8>> = self.above.drain(..).map(|(name, _)| name).collect();
-        match self.file {
-            None => RevisionPlace { names, id, kind: PlaceKind::Directory },
-            Some((name, id)) => {
-                names.push(name);
-                RevisionPlace { names, id, kind: PlaceKind::File }
-            }
+        if let Some((name, file)) = self.file {
+            let mut names: Vec<Vec<u8>> = self.above.into_iter().map(|(name, _)| name).collect();
+            names.push(name);
+            return RevisionPlace { names, id: file, kind: PlaceKind::File, above: Some(id) };
         }
+        let names: Vec<Vec<u8>> = self.above.iter().map(|(name, _)| name.clone()).collect();
+        let above = self.above.pop().map(|_| self.directory());
+        RevisionPlace { names, id, kind: PlaceKind::Directory, above }
     }
 }
 

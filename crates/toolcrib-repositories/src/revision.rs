@@ -10,7 +10,10 @@ use toolcrib_core::{Cancel, ErrorKind, ToolError};
 use crate::object_id::ObjectId;
 use crate::objects::ObjectSource;
 use crate::tree_cache::TreeCache;
-use crate::tree_object::TreeObject;
+use crate::tree_object::{TreeEntryKind, TreeObject};
+
+/// How many directories are read when one of them is listed.
+const TREES_READ_AHEAD: usize = 32;
 
 /// A revision of a repository.
 pub(crate) struct Revision {
@@ -55,6 +58,36 @@ impl Revision {
         let tree = Arc::new(self.source.tree(id, cancel)?);
         self.trees.add(*id, &tree);
         Ok(tree)
+    }
+
+    /// Reads the tree of a directory that is listed. If it is not cached, the directories after it are read, too: whoever
+    /// lists one directory after the other then asks the source less often.
+    pub(crate) fn tree_to_list(
+        &self,
+        id: &ObjectId,
+        above: Option<&ObjectId>,
+        cancel: &Cancel,
+    ) -> Result<Arc<TreeObject>, ToolError> {
+        if let Some(known) = self.trees.get(id) {
+            return Ok(known);
+        }
+        let Some(above) = above else { return self.tree(id, cancel) };
+        let siblings = self.tree(above, cancel)?;
+        let siblings = siblings
+            .entries()
+            .filter(|entry| entry.kind == TreeEntryKind::Directory)
+            .skip_while(|entry| entry.id != *id)
+            .map(|entry| entry.id)
+            .take(TREES_READ_AHEAD)
+            .filter(|id| self.trees.get(id).is_none());
+        let ids: Vec<ObjectId> = siblings.collect();
+        let trees = self.source.trees(&ids, cancel)?;
+        for (id, tree) in ids.into_iter().zip(trees) {
+            if let Some(tree) = tree {
+                self.trees.add(id, &Arc::new(tree));
+            }
+        }
+        self.tree(id, cancel)
     }
 
     /// Reads a whole blob of at most `most` bytes; nothing if it has more.

@@ -106,7 +106,7 @@ impl Tree for RevisionFiles {
             let message = format!("`{path}` is not a directory");
             return Err(ToolError::new(ErrorKind::NotDirectory, message).at(path));
         }
-        let tree = self.revision.tree(&place.id, &self.cancel)?;
+        let tree = self.revision.tree_to_list(&place.id, place.above.as_ref(), &self.cancel)?;
         let denied = self.denied.get().map(|it| (it, self.revision.absolute(&place.names)));
         let mut listing = Listing::default();
         for (index, entry) in tree.entries().enumerate() {

@@ -66,8 +66,24 @@ impl ObjectChild {
         patience: &Patience<'_>,
     ) -> Result<Option<ObjectHeader>, ChildFailure> {
         // A question fits into the pipe, so writing it does not wait.
-        let asked = self.input.write_all(format!("{id}\n").as_bytes());
-        asked.map_err(|_| ChildFailure::Ended)?;
+        self.ask_ahead(&[*id])?;
+        self.next(patience)
+    }
+
+    /// Asks about several objects, whose answers come one after the other.
+    pub(super) fn ask_ahead(&mut self, ids: &[ObjectId]) -> Result<(), ChildFailure> {
+        let mut questions = Vec::new();
+        for id in ids {
+            let _ = writeln!(questions, "{id}");
+        }
+        self.input.write_all(&questions).map_err(|_| ChildFailure::Ended)
+    }
+
+    /// Returns what the next object that was asked for is; nothing if it is missing.
+    pub(super) fn next(
+        &mut self,
+        patience: &Patience<'_>,
+    ) -> Result<Option<ObjectHeader>, ChildFailure> {
         header(&self.output.line(patience)?)
     }
 

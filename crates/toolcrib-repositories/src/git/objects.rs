@@ -22,6 +22,9 @@ const MOST_IDLE_CHILDREN: usize = 2;
 /// The largest tree that is read.
 const MOST_TREE_BYTES: u64 = 256 << 20;
 
+/// The largest tree that is read before anybody asks for it.
+const MOST_TREE_BYTES_AHEAD: u64 = 1 << 20;
+
 /// The largest commit that is read.
 const MOST_COMMIT_BYTES: u64 = 16 << 20;
 
@@ -49,7 +52,14 @@ impl GitObjects {
         id: &ObjectId,
         cancel: &Cancel,
     ) -> Result<Option<Vec<u8>>, ToolError> {
-        Ok(self.header(id, cancel)?.map(|header| header.kind))
+        // The process for contents is asked, because it is needed for the commit anyway.
+        self.ask(ChildPurpose::Contents, cancel, &mut |child, patience| {
+            let Some(header) = child.ask(id, patience)? else {
+                return Ok((None, AfterAnswer::Ready));
+            };
+            let after = child.content(header.size, patience, &mut |_| ControlFlow::Break(()))?;
+            Ok((Some(header.kind), after))
+        })
     }
 
     /// Returns the tree of a commit.
@@ -192,6 +202,38 @@ impl ObjectSource for GitObjects {
         let raw = self.whole(id, b"tree", MOST_TREE_BYTES, cancel)?;
         TreeObject::parse(raw, id.as_bytes().len())
             .ok_or_else(|| malformed(id, "is a malformed tree"))
+    }
+
+    fn trees(
+        &self,
+        ids: &[ObjectId],
+        cancel: &Cancel,
+    ) -> Result<Vec<Option<TreeObject>>, ToolError> {
+        self.ask(ChildPurpose::Contents, cancel, &mut |child, patience| {
+            child.ask_ahead(ids)?;
+            let mut trees = Vec::with_capacity(ids.len());
+            for id in ids {
+                let Some(header) = child.next(patience)? else {
+                    trees.push(None);
+                    continue;
+                };
+                let is_wanted = header.kind == b"tree" && header.size <= MOST_TREE_BYTES_AHEAD;
+                let mut raw = Vec::new();
+                let after = child.content(header.size, patience, &mut |bytes| {
+                    if !is_wanted {
+                        return ControlFlow::Break(());
+                    }
+                    raw.extend_from_slice(bytes);
+                    ControlFlow::Continue(())
+                })?;
+                let tree = is_wanted.then(|| TreeObject::parse(raw, id.as_bytes().len()));
+                trees.push(tree.flatten());
+                if after == AfterAnswer::Spent {
+                    return Ok((trees, after));
+                }
+            }
+            Ok((trees, AfterAnswer::Ready))
+        })
     }
 
     fn blob_size(&self, id: &ObjectId, cancel: &Cancel) -> Result<u64, ToolError> {

@@ -2,10 +2,10 @@
 //! at a revision. A new kind is one more variant of `repository::Kind`.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+#![allow(clippy::format_collect, clippy::format_push_string, reason = "test data is small")]
 
 mod random_tree;
 mod repository;
-#[path = "../sample.rs"]
 mod sample;
 mod search;
 mod tools;

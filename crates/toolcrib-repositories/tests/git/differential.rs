@@ -47,7 +47,7 @@ fn check_files(folder: &Path, revision: &str, every: usize) {
         assert!(content.bytes == output.stdout, "{revision}:{shown}");
         assert_eq!(content.size, *size);
         let lines = files.count_lines(&shown).unwrap();
-        let ends = output.stdout.iter().filter(|byte| **byte == b'\n').count() as u64;
+        let ends = memchr::memchr_iter(b'\n', &output.stdout).count() as u64;
         let is_open = output.stdout.last().is_some_and(|last| *last != b'\n');
         assert_eq!(lines, ends + u64::from(is_open), "{shown}");
     }

@@ -43,6 +43,7 @@ fn two_processes_answer_many_questions_and_end_with_the_repository() {
     let repository = opened(folder.path(), Duration::from_secs(20));
     let files = repository.files_for(&Cancel::default());
     files.read("d1/f.txt", 99).unwrap();
+    files.stat("d1/f.txt").unwrap();
     let first = children(folder.path());
     for number in 0..100 {
         files.read(&format!("d{number}/f.txt"), 99).unwrap();
