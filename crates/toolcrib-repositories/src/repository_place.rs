@@ -77,10 +77,9 @@ fn github(text: &str, name: &str) -> Result<(String, String), ToolError> {
         return Err(not_named());
     }
     let api_url = match host {
-        None => GITHUB_API.to_owned(),
+        None | Some("github.com") => GITHUB_API.to_owned(),
         Some(url) if url.starts_with("https://") || url.starts_with("http://") => url.to_owned(),
         Some(host) if host.contains(['/', '@']) || host.is_empty() => return Err(not_named()),
-        Some("github.com") => GITHUB_API.to_owned(),
         Some(host) => format!("https://{host}/api/v3"),
     };
     Ok((api_url, names.join("/")))

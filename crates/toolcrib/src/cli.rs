@@ -1,6 +1,7 @@
 //! The command line as data, which also makes the help, the man pages and the completions.
 
 mod call;
+mod connect;
 mod machine;
 mod mcp;
 mod plugins;
@@ -16,6 +17,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
 pub(crate) use call::{CallArgs, OutputArgs, ToolsArgs, ToolsFormat, UndoArgs};
+pub(crate) use connect::{ConnectArgs, ConnectCommand};
 pub(crate) use machine::{
     ConfigArgs, ConfigCommand, DoctorArgs, SandboxArgs, SandboxCommand, SearchArgs, SearchCommand,
 };
@@ -148,6 +150,8 @@ pub(crate) enum Command {
     Tokens(TokensArgs),
     /// Check this machine and workspace: what works, what does not, and why
     Doctor(DoctorArgs),
+    /// Connect tools to repositories: folders, git revisions, GitHub
+    Connect(ConnectArgs),
     /// Show or change the settings
     Config(ConfigArgs),
     /// Print a shell script that completes commands, flags, tools, arguments and ids

@@ -12,6 +12,7 @@ mod call_history;
 mod command_end;
 mod complete;
 mod config;
+mod connect;
 mod difference;
 mod doctor;
 mod editor;
@@ -129,6 +130,7 @@ fn dispatch(cli: Cli, terminal: Terminal) -> Result<Exit, CliError> {
         Command::Mcp(args) => mcp::run(&cli.global, terminal, &args),
         Command::Tokens(args) => tokens::run(&cli.global, terminal, &args),
         Command::Doctor(args) => Ok(doctor::run(&cli.global, terminal, &args)),
+        Command::Connect(args) => connect::run(&cli.global, terminal, &args),
         Command::Config(args) => config::run(&cli.global, terminal, &args),
         Command::Completions { shell } => Ok(man::completions(shell)),
         Command::CompleteWords { index, words } => Ok(complete::run(&cli.global, index, &words)),

@@ -6,8 +6,8 @@
 mod capabilities;
 mod catalogue;
 mod config;
-mod contract_names;
 mod connection;
+mod contract_names;
 mod crib;
 mod diagnosis;
 mod file_area;
@@ -43,6 +43,7 @@ mod undo;
 mod web;
 
 pub use config::Config;
+pub use connection::{NamedPlace, RepositoryOpener, connected_place, written_place};
 pub(crate) use contract_names::name_in_contract;
 pub use crib::{Crib, RulesInForce, call_at_terminal, session, user_at_terminal};
 pub use diagnosis::Diagnosis;

@@ -13,7 +13,6 @@ use toolcrib_core::catalogue::{CallKey, CatalogueSettings, RenderedError, Render
 use toolcrib_core::command::{self, CommandRequest, HostTraffic, NetworkAccount, Shell};
 use toolcrib_core::command_reading::{ReadShell, Reading};
 use toolcrib_core::material::Material;
-use toolcrib_core::net::NoNet;
 use toolcrib_core::pin::FolderState;
 use toolcrib_core::policy::grant::{Grant, GrantError, GrantErrorKind, Grants};
 use toolcrib_core::policy::{Answer, DeniedPaths, Policy};

@@ -77,6 +77,7 @@ fn works_with_a_server(command: &Command) -> bool {
         | Command::Tokens(_)
         | Command::Doctor(_)
         | Command::Config(_)
+        | Command::Connect(_)
         | Command::Completions { .. }
         | Command::CompleteWords { .. }
         | Command::Man { .. }

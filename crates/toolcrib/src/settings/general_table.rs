@@ -262,7 +262,12 @@ settings_table! {
     /// The largest file that undo keeps a copy of. Tools do not change larger files at all.
     UNDO_MAX_BYTES: u64 = count("undo.max_bytes", 1_073_741_824, (0, 1 << 50)).project(Smaller).at_start();
 
-    /// The repository that hikai's tools read: `workspace`, `none`, or a directory.
+    /// The repositories that tools can be connected to, as `NAME=PLACE`. A place is `git:PATH#REVISION`,
+    /// `github:OWNER/NAME#REVISION`, or a directory. `toolcrib connect` adds, tests and removes them.
+    CONNECTIONS: Vec<String> = names("connections", &[]);
+
+    /// The repository that hikai's tools read: `workspace`, `none`, the name of a connection, or a place as
+    /// in `connections`.
     HIKAI_CONNECTION: String = text("hikai.connection", "workspace").project(Only("none"));
 
     /// JSON Schemas that `validate_output` knows in addition to `domain_map`, by type.

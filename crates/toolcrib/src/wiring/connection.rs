@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use toolcrib_core::net::Net;
-use toolcrib_core::{Call, Cancel, Connection, ToolName};
+use toolcrib_core::{Call, Cancel, Connection, ErrorKind, ToolError, ToolName};
 use toolcrib_repositories::{GitRepositoryOptions, RepositoryPlace, RepositorySource};
 
 use super::file_area::FileArea;
@@ -35,7 +35,9 @@ impl ConnectedPlace {
 
 /// A connection of the settings: `NAME=PLACE`.
 pub struct NamedPlace {
+    /// Its name.
     pub name: String,
+    /// Where the repository is.
     pub place: RepositoryPlace,
 }
 
@@ -103,6 +105,7 @@ pub fn written_place(text: &str) -> Result<RepositoryPlace, CliError> {
 }
 
 /// Opens repositories for the tools that read them.
+#[derive(Clone)]
 pub struct RepositoryOpener {
     /// The net, for repositories that are elsewhere.
     pub net: Arc<dyn Net>,
@@ -133,7 +136,9 @@ impl RepositoryOpener {
             RepositoryPlace::Git { path, revision } => {
                 RepositorySource::git(path, revision, self.options.clone())
             }
-            RepositoryPlace::GitHub { .. } => todo!("after the merge"),
+            RepositoryPlace::GitHub { .. } => RepositorySource::new(|_| {
+                Err(ToolError::new(ErrorKind::Unavailable, "GitHub is not supported yet"))
+            }),
         }
     }
 }
