@@ -44,4 +44,5 @@ mod settings;
 mod stats;
 mod test_host;
 mod undo;
+mod web;
 mod write_order;

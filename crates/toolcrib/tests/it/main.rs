@@ -15,6 +15,7 @@ mod changed_call;
 mod client_scenario;
 mod command_end;
 mod concurrency;
+mod connect;
 mod detours;
 mod doctor;
 mod examples;

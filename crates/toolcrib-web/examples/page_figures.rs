@@ -1,4 +1,4 @@
-//! Measures how fast pages are read: `cargo run --release -p toolcrib-web --example figures [--text] [FILE…]`. With
+//! Measures how fast pages are read: `cargo run --release -p toolcrib-web --example page_figures [--text] [FILE…]`. With
 //! `--text`, it also shows what a model would read.
 
 #![expect(clippy::print_stdout, reason = "an example talks to the person who runs it")]

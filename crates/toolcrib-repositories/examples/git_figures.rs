@@ -1,5 +1,5 @@
 //! Measures a git repository of 60,000 files at a revision against git itself, in one run. Run it with
-//! `cargo run --release -p toolcrib-repositories --example figures`.
+//! `cargo run --release -p toolcrib-repositories --example git_figures`.
 
 #![expect(
     clippy::unwrap_used,
