@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::cancel::Cancel;
 use crate::error::ToolError;
 
-/// Fetches from hosts on the open internet.
+/// Fetches from hosts.
 pub trait Net: Send + Sync {
     /// Sends one request and returns the reply, whatever its status. A redirect to the same host is followed. One to
     /// another host is the reply: whoever wants to follow it makes another call, which is decided anew.
@@ -23,10 +23,65 @@ pub struct FetchRequest {
     pub headers: Vec<(String, String)>,
     /// The body, if there is one.
     pub body: Option<String>,
-    /// The time in which the reply must be there, redirects included.
+    /// The time in which the reply must be there, redirects, waits and retries included.
     pub time: Duration,
-    /// The most bytes of the reply's body. The rest is not read.
+    /// The most bytes of the reply's body after it was decompressed. The rest is not read.
     pub most_bytes: usize,
+    /// Which manners apply.
+    pub politeness: Politeness,
+    /// Whether an earlier reply may answer.
+    pub reuse: Reuse,
+    /// Which addresses may be connected to.
+    pub reach: Reach,
+}
+
+impl FetchRequest {
+    /// Makes a request that reads `url`: 30 seconds, 1 MiB, no cache, hosts of the open internet, and no manners beyond
+    /// those of a program that calls an API.
+    pub fn get(url: impl Into<String>) -> Self {
+        Self {
+            method: FetchMethod::Get,
+            url: url.into(),
+            headers: Vec::new(),
+            body: None,
+            time: Duration::from_secs(30),
+            most_bytes: 1 << 20,
+            politeness: Politeness::Api,
+            reuse: Reuse::Never,
+            reach: Reach::OpenInternet,
+        }
+    }
+}
+
+/// Which manners apply to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Politeness {
+    /// Those of a program that calls an API: none beyond waiting when the host says so.
+    Api,
+    /// Those of an agent that reads pages: the host's robots.txt is obeyed, and requests to one host keep a distance.
+    Page,
+}
+
+/// Whether an earlier reply may answer a request.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Reuse {
+    /// Every request goes to the host.
+    Never,
+    /// A reply to the same request may answer, if it was stored in the same partition.
+    Cached {
+        /// Whose replies these are, such as a principal's name. Partitions share nothing.
+        partition: String,
+    },
+}
+
+/// Which addresses a request may connect to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reach {
+    /// Those of the open internet, at the ports that the settings allow.
+    OpenInternet,
+    /// Every address and port, because the operator named this host in the settings. The URL must not come from an
+    /// agent. Redirects are followed only within the same scheme, host and port.
+    Operator,
 }
 
 /// The method of a request.
@@ -47,20 +102,46 @@ pub enum FetchMethod {
 }
 
 /// The reply of a host.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FetchReply {
     /// The URL that answered.
     pub url: String,
     /// The status.
     pub status: u16,
-    /// The headers, by name in lower case.
+    /// The headers, by name in lower case. If the body was decompressed, `content-encoding` and `content-length` are
+    /// left out, because they say nothing about `body`.
     pub headers: Vec<(String, String)>,
-    /// The body, as far as it was read.
+    /// The body, decompressed, as far as it was read.
     pub body: Vec<u8>,
+    /// The bytes of the body that came over the net, before it was decompressed.
+    pub encoded_bytes: u64,
     /// Whether the body is longer.
     pub is_cut: bool,
     /// Where the reply leads, if it is a redirect that was not followed.
     pub redirect: Option<String>,
+    /// How often the request was sent, retries included. 0 if nothing was sent.
+    pub attempts: u32,
+    /// Where the body comes from.
+    pub origin: ReplyOrigin,
+}
+
+impl FetchReply {
+    /// Returns the value of the first header with this name, which is in lower case.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(it, _)| it == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// Where the body of a reply comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReplyOrigin {
+    /// The host sent it.
+    #[default]
+    Host,
+    /// It was stored, and the host says that it still holds.
+    Revalidated,
+    /// It was stored, and the host was not asked.
+    Stored,
 }
 
 impl FetchMethod {

@@ -12,7 +12,7 @@ pub use files::{
     CallFiles, FileRules, Hardlinks, Root, RootError, SearchRoot, UndoStore, Workspace, real_place,
     root_path,
 };
-pub use net::{NetClient, TlsConfigSource};
+pub use net::{CachedNet, NetClient, NetManners, TlsConfigSource};
 pub use sandbox::{
     BadHost, CommandLimits, Egress, Enforcement, HeldItem, HeldKind, HeldStore, HostRule, Operator,
     OutputPiece, OutputStore, OutputTee, OutputTeeReader, Profile, Protection, Resolver, Sandbox,

@@ -1,46 +1,60 @@
 //! The net for real: one request to one host, whose address is looked up, checked and dialled once. No proxy of the
 //! environment is used.
 
+mod bad_reply;
+mod cache_terms;
+mod cached_net;
+mod content_coding;
+mod dial;
 mod exchange;
+mod framing;
 pub(crate) mod global_address;
+mod http_date;
+mod manners;
+mod pace;
+mod patience;
 mod patient_stream;
+mod reply_reader;
+mod reply_store;
+mod retry;
+mod robots;
+mod robots_rules;
 mod target;
 
-use std::io;
-use std::net::{IpAddr, SocketAddr, TcpStream};
-use std::sync::{Arc, mpsc};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Instant;
 
-use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, ClientConnection, StreamOwned};
-use toolcrib_core::net::{FetchMethod, FetchReply, FetchRequest, Net};
+use toolcrib_core::net::{FetchMethod, FetchReply, FetchRequest, Net, Politeness, Reach};
 use toolcrib_core::{Cancel, ErrorKind, ToolError};
 
+pub use cached_net::CachedNet;
+pub use dial::TlsConfigSource;
+pub use manners::NetManners;
+
 use crate::Resolver;
-use exchange::{RawReply, RawRequest, check_headers, exchange};
-use patient_stream::{LOOK, PatientStream};
-use target::FetchTarget;
+use dial::Dialer;
+use exchange::{RawReply, RawRequest, check_headers};
+use pace::Pace;
+use patience::Patience;
+use retry::wait_before_retry;
+use robots::RobotsCache;
+use target::{AllowedPorts, FetchTarget};
 
 /// How often a redirect is followed.
 const MAX_REDIRECTS: usize = 5;
 
-/// How long one address may take to accept a connection.
-const CONNECT_TIME: Duration = Duration::from_secs(5);
-
-/// The headers that are not sent to another origin.
-const CREDENTIALS: [&str; 3] = ["authorization", "cookie", "proxy-authorization"];
-
-/// Returns how the certificates of servers are checked.
-pub type TlsConfigSource = dyn Fn() -> io::Result<Arc<ClientConfig>> + Send + Sync;
+/// The headers of a caller that are sent to another origin, too. All others may carry credentials.
+const PLAIN_HEADERS: [&str; 6] =
+    ["accept", "accept-encoding", "accept-language", "content-type", "range", "user-agent"];
 
 /// Fetches from hosts on the open internet.
 pub struct NetClient {
     ports: Vec<u16>,
-    tls: Box<TlsConfigSource>,
-    resolve: Arc<Resolver>,
-    /// Addresses that count as part of the open internet although they are not.
-    local: Vec<IpAddr>,
+    dialer: Dialer,
+    manners: NetManners,
+    pace: Pace,
+    robots: RobotsCache,
 }
 
 impl NetClient {
@@ -49,146 +63,93 @@ impl NetClient {
         let resolve = |name: &str, port: u16| {
             std::net::ToSocketAddrs::to_socket_addrs(&(name, port)).map(Iterator::collect)
         };
-        Self { ports, tls, resolve: Arc::new(resolve), local: Vec::new() }
+        let dialer = Dialer { tls, resolve: Arc::new(resolve), local: Vec::new() };
+        let (manners, pace, robots) = Default::default();
+        Self { ports, dialer, manners, pace, robots }
+    }
+
+    /// Returns the client with these manners.
+    pub fn with_manners(self, manners: NetManners) -> Self {
+        Self { manners, ..self }
     }
 
     /// Returns the client with another resolver, and with local addresses that it may connect to. For tests on one
     /// machine: no setting leads here.
     pub fn with_resolver(self, resolve: Box<Resolver>, local: Vec<IpAddr>) -> Self {
-        Self { resolve: Arc::from(resolve), local, ..self }
+        let dialer = Dialer { resolve: Arc::from(resolve), local, ..self.dialer };
+        Self { dialer, ..self }
     }
 
+    fn ports_for(&self, reach: Reach) -> AllowedPorts<'_> {
+        match reach {
+            Reach::OpenInternet => AllowedPorts::Only(&self.ports),
+            Reach::Operator => AllowedPorts::Every,
+        }
+    }
+
+    /// Waits until the host may be asked.
+    fn wait_for_turn(
+        &self,
+        politeness: Politeness,
+        target: &FetchTarget,
+        patience: &Patience,
+    ) -> Result<(), ToolError> {
+        match politeness {
+            Politeness::Api => Ok(()),
+            Politeness::Page => self.pace.wait(target.host(), self.manners.pace, patience),
+        }
+    }
+
+    /// Fails if an agent that reads pages is not welcome at the target.
+    fn check_robots(
+        &self,
+        request: &FetchRequest,
+        target: &FetchTarget,
+        patience: &Patience,
+    ) -> Result<(), ToolError> {
+        if request.politeness == Politeness::Api || !self.manners.robots {
+            return Ok(());
+        }
+        let is_name = |name: &str| name.eq_ignore_ascii_case("user-agent");
+        let named = request.headers.iter().find(|(name, _)| is_name(name));
+        let user_agent = named.map_or(self.manners.user_agent.as_str(), |(_, value)| value);
+        self.robots.check((target, request.reach), user_agent, |robots| {
+            self.wait_for_turn(request.politeness, target, patience)?;
+            self.follow(robots, patience)
+        })
+    }
+
+    /// Sends one request, again if that is safe and the host may answer then.
     fn send(
         &self,
-        target: &FetchTarget,
-        request: &RawRequest<'_>,
-        until: Instant,
-        cancel: &Cancel,
+        (raw, politeness): (&RawRequest<'_>, Politeness),
+        patience: &Patience,
+        retries: &mut u32,
     ) -> Result<RawReply, ToolError> {
-        let failed = |err: io::Error| told(target, &err, cancel);
-        let stream = self.connect(target, until, cancel)?;
-        let mut stream = PatientStream::new(stream, until, cancel.clone()).map_err(failed)?;
-        let reply = if target.is_tls() {
-            let config = (self.tls)().map_err(|err| {
-                let message = format!("the certificates of servers cannot be checked: {err}");
-                ToolError::new(ErrorKind::Unavailable, message)
-            })?;
-            let name = ServerName::try_from(target.host().to_owned()).map_err(|_| {
-                let message = format!("`{}` can be no name in a certificate", target.host());
-                ToolError::new(ErrorKind::BadArgs, message)
-            })?;
-            let connection =
-                ClientConnection::new(config, name).map_err(|err| failed(io::Error::other(err)))?;
-            exchange(&mut StreamOwned::new(connection, stream), request)
-        } else {
-            exchange(&mut stream, request)
-        };
-        reply.map_err(failed)
-    }
-
-    /// Looks up the addresses of a name. The system's resolver knows no deadline, so it runs on a thread that is left
-    /// alone when the time is over.
-    fn look_up(
-        &self,
-        target: &FetchTarget,
-        until: Instant,
-        cancel: &Cancel,
-    ) -> Result<io::Result<Vec<SocketAddr>>, ToolError> {
-        let (resolve, host, port) =
-            (Arc::clone(&self.resolve), target.host().to_owned(), target.port());
-        let (found, finding) = mpsc::sync_channel(1);
-        let look_up = move || {
-            // Nobody waits any more, if this fails.
-            let _ = found.send(resolve(&host, port));
-        };
-        let started = thread::Builder::new().name("look-up".to_owned()).spawn(look_up);
-        started.map_err(|err| told(target, &err, cancel))?;
         loop {
-            if cancel.is_cancelled() || Instant::now() >= until {
-                return Err(told(target, &io::ErrorKind::TimedOut.into(), cancel));
-            }
-            match finding.recv_timeout(LOOK) {
-                Ok(found) => return Ok(found),
-                Err(mpsc::RecvTimeoutError::Timeout) => {}
-                Err(mpsc::RecvTimeoutError::Disconnected) => {
-                    return Ok(Err(io::Error::other("the look-up failed")));
-                }
-            }
+            self.wait_for_turn(politeness, raw.target, patience)?;
+            let outcome = self.dialer.send(raw, patience);
+            let wait = wait_before_retry(raw.method, *retries, &outcome);
+            let then = wait.and_then(|wait| Instant::now().checked_add(wait));
+            let Some(then) = then.filter(|then| patience.reaches(*then)) else {
+                return outcome.map_err(|failed| match *retries {
+                    0 => failed.error,
+                    retries => failed.error.with("attempts", 1 + retries),
+                });
+            };
+            patience.wait_until(then, raw.target.host())?;
+            *retries += 1;
         }
     }
 
-    /// Connects to an address of the target that was checked.
-    fn connect(
-        &self,
-        target: &FetchTarget,
-        until: Instant,
-        cancel: &Cancel,
-    ) -> Result<TcpStream, ToolError> {
-        let host = target.host();
-        let unreachable = |why: &str| {
-            ToolError::new(ErrorKind::Io, format!("`{host}` cannot be reached: {why}"))
-                .with("reason", "unreachable")
-        };
-        let found = match target.address() {
-            Some(address) => vec![SocketAddr::new(address, target.port())],
-            None => self
-                .look_up(target, until, cancel)?
-                .map_err(|err| unreachable(&format!("its name has no address: {err}")))?,
-        };
-        let is_open =
-            |it: &SocketAddr| global_address::is_global(it.ip()) || self.local.contains(&it.ip());
-        let open: Vec<SocketAddr> = found.into_iter().filter(is_open).collect();
-        if open.is_empty() {
-            let message = format!("`{host}` is not on the open internet, and was not connected to");
-            return Err(ToolError::new(ErrorKind::Refused, message)
-                .with("reason", "private_address")
-                .hint("name a host of the open internet"));
-        }
-        let mut why = "no address answered".to_owned();
-        for address in open {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() || cancel.is_cancelled() {
-                return Err(told(target, &io::ErrorKind::TimedOut.into(), cancel));
-            }
-            match TcpStream::connect_timeout(&address, left.min(CONNECT_TIME)) {
-                Ok(stream) => return Ok(stream),
-                Err(err) => why = err.to_string(),
-            }
-        }
-        Err(unreachable(&why))
-    }
-}
-
-/// Returns the error of a request that failed on its way.
-fn told(target: &FetchTarget, err: &io::Error, cancel: &Cancel) -> ToolError {
-    let host = target.host();
-    if cancel.is_cancelled() {
-        return ToolError::new(ErrorKind::Cancelled, "the call was cancelled");
-    }
-    if err.kind() == io::ErrorKind::TimedOut {
-        let message = format!("`{host}` did not answer in time");
-        return ToolError::new(ErrorKind::Timeout, message)
-            .with("reason", "deadline")
-            .hint("try again later, or give it more time");
-    }
-    let tls = err.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
-    if let Some(tls) = tls {
-        let message = format!("`{host}` could not prove who it is: {tls}");
-        return ToolError::new(ErrorKind::Refused, message)
-            .with("reason", "tls_error")
-            .hint("nothing was sent; there is no way around the check");
-    }
-    ToolError::new(ErrorKind::Io, format!("the answer of `{host}` failed: {err}"))
-        .with("reason", "bad_answer")
-}
-
-impl Net for NetClient {
-    fn fetch(&self, request: &FetchRequest, cancel: &Cancel) -> Result<FetchReply, ToolError> {
-        let until = Instant::now() + request.time;
-        let mut target = FetchTarget::parse(&request.url, &self.ports)?;
+    /// Sends a request, and follows the redirects that lead no further than the request may.
+    fn follow(&self, request: &FetchRequest, patience: &Patience) -> Result<FetchReply, ToolError> {
+        let ports = self.ports_for(request.reach);
+        let mut target = FetchTarget::parse(&request.url, ports)?;
         check_headers(&request.headers)?;
         let mut headers = request.headers.clone();
         let (mut method, mut body) = (request.method, request.body.as_deref());
+        let mut retries = 0;
         for _ in 0..=MAX_REDIRECTS {
             let raw = RawRequest {
                 method,
@@ -196,39 +157,72 @@ impl Net for NetClient {
                 headers: &headers,
                 body,
                 most_bytes: request.most_bytes,
+                user_agent: &self.manners.user_agent,
+                reach: request.reach,
             };
-            let reply = self.send(&target, &raw, until, cancel)?;
+            self.check_robots(request, &target, patience)?;
+            let reply = self.send((&raw, request.politeness), patience, &mut retries)?;
+            let whole = |reply: RawReply, redirect| FetchReply {
+                attempts: 1 + retries,
+                ..reply.into_reply(&target, redirect)
+            };
             let Some(location) = reply.location() else {
-                return Ok(reply.into_reply(&target, None));
+                return Ok(whole(reply, None));
             };
-            let next = match target.join(location, &self.ports) {
-                Ok(next) if next.host() == target.host() => next,
-                // Another host, or one that is not allowed at all: whoever wants to go there must ask.
-                Ok(next) => {
-                    let redirect = Some(next.as_str().to_owned());
-                    return Ok(reply.into_reply(&target, redirect));
-                }
-                Err(err) => return Err(err.with("redirected_from", target.as_str())),
-            };
-            if target.is_tls() && !next.is_tls() {
-                let message = format!("`{}` leads from https to http", target.host());
-                return Err(ToolError::new(ErrorKind::Refused, message)
-                    .with("reason", "downgrade")
-                    .hint("fetch the http URL itself, if that is wanted"));
+            let next = target
+                .join(location, ports)
+                .map_err(|err| err.with("redirected_from", target.as_str()))?;
+            refuse_downgrade(&target, &next)?;
+            if turns_to_get(&reply, method) {
+                (method, body) = (FetchMethod::Get, None);
+            }
+            if !may_follow(&target, &next, request.reach, body) {
+                let redirect = Some(next.as_str().to_owned());
+                return Ok(whole(reply, redirect));
             }
             if !next.has_origin_of(&target) {
-                headers.retain(|(name, _)| {
-                    !CREDENTIALS.iter().any(|it| it.eq_ignore_ascii_case(name))
-                });
-            }
-            if reply.status == 303
-                || (matches!(reply.status, 301 | 302) && method == FetchMethod::Post)
-            {
-                (method, body) = (FetchMethod::Get, None);
+                let is_plain =
+                    |name: &str| PLAIN_HEADERS.iter().any(|it| it.eq_ignore_ascii_case(name));
+                headers.retain(|(name, _)| is_plain(name));
             }
             target = next;
         }
         let message = format!("`{}` leads on more than {MAX_REDIRECTS} times", target.host());
         Err(ToolError::new(ErrorKind::Failed, message).with("reason", "too_many_redirects"))
+    }
+}
+
+/// Whether a redirect is asked for without a body.
+fn turns_to_get(reply: &RawReply, method: FetchMethod) -> bool {
+    reply.status == 303 && method != FetchMethod::Head
+        || (matches!(reply.status, 301 | 302) && method == FetchMethod::Post)
+}
+
+/// Whether a redirect is followed. If it leads to another host, whoever wants to go there must ask. A body may carry
+/// credentials, so it goes to no other origin.
+fn may_follow(from: &FetchTarget, to: &FetchTarget, reach: Reach, body: Option<&str>) -> bool {
+    match reach {
+        Reach::OpenInternet => {
+            to.has_origin_of(from) || (to.host() == from.host() && body.is_none())
+        }
+        Reach::Operator => to.has_origin_of(from),
+    }
+}
+
+/// Fails if a redirect of a host leads from https to http.
+fn refuse_downgrade(from: &FetchTarget, to: &FetchTarget) -> Result<(), ToolError> {
+    if from.host() != to.host() || !from.is_tls() || to.is_tls() {
+        return Ok(());
+    }
+    let message = format!("`{}` leads from https to http", from.host());
+    Err(ToolError::new(ErrorKind::Refused, message)
+        .with("reason", "downgrade")
+        .hint("fetch the http URL itself, if that is wanted"))
+}
+
+impl Net for NetClient {
+    fn fetch(&self, request: &FetchRequest, cancel: &Cancel) -> Result<FetchReply, ToolError> {
+        let patience = Patience::new(request.time, cancel);
+        self.follow(request, &patience)
     }
 }

@@ -3,26 +3,21 @@
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
-use std::time::{Duration, Instant};
 
-use toolcrib_core::Cancel;
-
-/// How long it waits before it looks whether it was cancelled.
-pub(super) const LOOK: Duration = Duration::from_millis(100);
+use super::patience::{LOOK, Patience};
 
 /// A connection with a deadline.
 pub(super) struct PatientStream {
     stream: TcpStream,
-    until: Instant,
-    cancel: Cancel,
+    patience: Patience,
 }
 
 impl PatientStream {
-    pub(super) fn new(stream: TcpStream, until: Instant, cancel: Cancel) -> io::Result<Self> {
+    pub(super) fn new(stream: TcpStream, patience: Patience) -> io::Result<Self> {
         stream.set_read_timeout(Some(LOOK))?;
         stream.set_write_timeout(Some(LOOK))?;
         stream.set_nodelay(true)?;
-        Ok(Self { stream, until, cancel })
+        Ok(Self { stream, patience })
     }
 
     fn patiently<T>(
@@ -30,7 +25,7 @@ impl PatientStream {
         mut work: impl FnMut(&mut TcpStream) -> io::Result<T>,
     ) -> io::Result<T> {
         loop {
-            if self.cancel.is_cancelled() || Instant::now() >= self.until {
+            if self.patience.is_over() {
                 return Err(io::ErrorKind::TimedOut.into());
             }
             match work(&mut self.stream) {

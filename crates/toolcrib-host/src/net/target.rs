@@ -11,6 +11,34 @@ use crate::sandbox::is_host_name;
 /// The longest URL, in bytes.
 const MAX_URL_BYTES: usize = 8 << 10;
 
+/// The ports that a URL may name.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum AllowedPorts<'a> {
+    /// These.
+    Only(&'a [u16]),
+    /// Every port but 0.
+    Every,
+}
+
+impl AllowedPorts<'_> {
+    /// Fails if the port is not among them.
+    fn check(self, port: u16) -> Result<(), ToolError> {
+        let hint = match self {
+            Self::Only(ports) if ports.contains(&port) => return Ok(()),
+            Self::Every if port != 0 => return Ok(()),
+            Self::Only(ports) => {
+                let allowed: Vec<String> = ports.iter().map(u16::to_string).collect();
+                format!("allowed are {}", allowed.join(" and "))
+            }
+            Self::Every => "name the port that the host listens at".to_owned(),
+        };
+        let message = format!("the port {port} is not allowed");
+        Err(ToolError::new(ErrorKind::BadArgs, message)
+            .with("reason", "port_not_allowed")
+            .hint(hint))
+    }
+}
+
 /// A URL that can be asked for: http or https, without a user, at a port that is allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FetchTarget {
@@ -22,7 +50,7 @@ pub(super) struct FetchTarget {
 
 impl FetchTarget {
     /// Parses a URL.
-    pub(super) fn parse(text: &str, ports: &[u16]) -> Result<Self, ToolError> {
+    pub(super) fn parse(text: &str, ports: AllowedPorts<'_>) -> Result<Self, ToolError> {
         check_text(text)?;
         let url =
             Url::parse(text).map_err(|err| invalid(&format!("it cannot be parsed: {err}")))?;
@@ -52,14 +80,14 @@ impl FetchTarget {
     }
 
     /// Parses the URL that a redirect leads to.
-    pub(super) fn join(&self, text: &str, ports: &[u16]) -> Result<Self, ToolError> {
+    pub(super) fn join(&self, text: &str, ports: AllowedPorts<'_>) -> Result<Self, ToolError> {
         check_text(text)?;
         let url = self.url.join(text);
         let url = url.map_err(|err| invalid(&format!("the redirect cannot be parsed: {err}")))?;
         Self::check(url, ports)
     }
 
-    fn check(url: Url, ports: &[u16]) -> Result<Self, ToolError> {
+    fn check(url: Url, ports: AllowedPorts<'_>) -> Result<Self, ToolError> {
         let refused = |reason: &str, message: String, hint: &str| {
             ToolError::new(ErrorKind::BadArgs, message).with("reason", reason).hint(hint)
         };
@@ -82,12 +110,7 @@ impl FetchTarget {
             return Err(invalid("its host is no name"));
         }
         let port = url.port_or_known_default().unwrap_or_default();
-        if !ports.contains(&port) {
-            let allowed: Vec<String> = ports.iter().map(u16::to_string).collect();
-            let message = format!("the port {port} is not allowed");
-            let hint = format!("allowed are {}", allowed.join(" and "));
-            return Err(refused("port_not_allowed", message, &hint));
-        }
+        ports.check(port)?;
         Ok(Self { url, host, address, port })
     }
 
@@ -111,6 +134,11 @@ impl FetchTarget {
 
     pub(super) fn is_tls(&self) -> bool {
         self.url.scheme() == "https"
+    }
+
+    /// Returns the scheme, the host and the port.
+    pub(super) fn origin(&self) -> String {
+        self.url.origin().ascii_serialization()
     }
 
     /// Whether both have the same scheme, host and port.
@@ -152,13 +180,14 @@ mod tests {
     use super::*;
 
     fn reason(text: &str) -> String {
-        let err = FetchTarget::parse(text, &[80, 443]).unwrap_err();
+        let err = FetchTarget::parse(text, AllowedPorts::Only(&[80, 443])).unwrap_err();
         err.context["reason"].as_str().unwrap_or_default().to_owned()
     }
 
     #[test]
     fn a_url_is_parsed_once_and_checked() {
-        let good = FetchTarget::parse("https://Host.Example:443/a?b#c", &[443]).unwrap();
+        let good = FetchTarget::parse("https://Host.Example:443/a?b#c", AllowedPorts::Only(&[443]))
+            .unwrap();
         assert_eq!((good.host(), good.port(), good.is_tls()), ("host.example", 443, true));
         assert_eq!((good.path_and_query(), good.authority()), ("/a?b", "host.example"));
         for (text, expected) in [
@@ -194,7 +223,7 @@ mod tests {
             "http://\u{2460}\u{2461}\u{2466}.\u{24ea}.\u{24ea}.\u{2460}/",
             "http://127\u{3002}0\u{3002}0\u{3002}1/",
         ] {
-            let target = FetchTarget::parse(text, &[80]).unwrap();
+            let target = FetchTarget::parse(text, AllowedPorts::Only(&[80])).unwrap();
             assert_eq!(target.address(), Some(IpAddr::from([127, 0, 0, 1])), "{text}");
         }
     }
@@ -222,16 +251,25 @@ mod tests {
             "http://[2606:2800:220:1::1]/",
             "https://evil.example./",
         ] {
-            assert!(FetchTarget::parse(text, &[80, 443]).is_ok(), "{text}");
+            assert!(FetchTarget::parse(text, AllowedPorts::Only(&[80, 443])).is_ok(), "{text}");
         }
     }
 
     #[test]
     fn a_redirect_is_checked_like_a_url() {
-        let from = FetchTarget::parse("https://host.example/a/b", &[80, 443]).unwrap();
-        assert_eq!(from.join("c", &[443]).unwrap().as_str(), "https://host.example/a/c");
-        assert_eq!(from.join("//other.example/", &[443]).unwrap().host(), "other.example");
-        assert!(from.join("\\\\127.0.0.1\\", &[443]).unwrap().address().is_some());
-        assert!(from.join("file:///etc/passwd", &[443]).is_err());
+        let from =
+            FetchTarget::parse("https://host.example/a/b", AllowedPorts::Only(&[80, 443])).unwrap();
+        assert_eq!(
+            from.join("c", AllowedPorts::Only(&[443])).unwrap().as_str(),
+            "https://host.example/a/c"
+        );
+        assert_eq!(
+            from.join("//other.example/", AllowedPorts::Only(&[443])).unwrap().host(),
+            "other.example"
+        );
+        assert!(
+            from.join("\\\\127.0.0.1\\", AllowedPorts::Only(&[443])).unwrap().address().is_some()
+        );
+        assert!(from.join("file:///etc/passwd", AllowedPorts::Only(&[443])).is_err());
     }
 }

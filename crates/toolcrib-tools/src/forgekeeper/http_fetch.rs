@@ -108,20 +108,20 @@ impl Tool for HttpFetch {
         let room = limits.output_bytes.saturating_sub(ENVELOPE_BYTES);
         let request = FetchRequest {
             method: args.method.unwrap_or(Method::Get).into(),
-            url: args.url,
             headers: args.headers.into_iter().collect(),
             body: args.body,
             time: Duration::from_millis(limits.deadline_ms),
             most_bytes: args.max_bytes.unwrap_or(DEFAULT_BYTES).min(room),
+            ..FetchRequest::get(args.url)
         };
         let sent = request.body.as_ref().map_or(0, String::len) + request.url.len();
         let reply = ctx.outside.net.fetch(&request, &ctx.cancel)?;
         ctx.meter.set_network(NetworkAccount {
             hosts: vec![HostTraffic {
                 host: host_of(&reply.url).to_owned(),
-                connections: 1,
+                connections: u64::from(reply.attempts),
                 bytes_up: sent as u64,
-                bytes_down: reply.body.len() as u64,
+                bytes_down: reply.encoded_bytes,
                 refused: 0,
             }],
         });
@@ -131,7 +131,7 @@ impl Tool for HttpFetch {
 
 /// Returns what fits into a reply. The escapes of JSON can make a text longer.
 fn reply_of(fetched: FetchReply, room: usize) -> Reply {
-    let FetchReply { url, status, headers, body, is_cut, redirect } = fetched;
+    let FetchReply { url, status, headers, body, is_cut, redirect, .. } = fetched;
     let mut body = String::from_utf8_lossy(&body).into_owned();
     let mut is_cut = is_cut;
     while json_length(&body) > room {
@@ -196,8 +196,7 @@ mod tests {
                 ("x-long".to_owned(), "x".repeat(5000)),
             ],
             body: body.as_bytes().to_vec(),
-            is_cut: false,
-            redirect: None,
+            ..FetchReply::default()
         };
         let whole = reply_of(fetched("hello"), 100);
         assert_eq!((whole.body.as_str(), whole.truncated), ("hello", None));

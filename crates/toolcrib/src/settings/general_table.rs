@@ -376,4 +376,19 @@ settings_table! {
     /// The ports that tools may fetch from.
     NET_PORTS: Vec<String> = names("net.ports", &["443", "80"])
         .project(Subset(EmptyList::Nothing)).at_start();
+
+    /// What tools call themselves when they fetch. Its first word is what a robots.txt knows them by. Empty for `toolcrib/`
+    /// and the version.
+    WEB_USER_AGENT: String = text("web.user_agent", "").at_start();
+
+    /// The least time between two requests for pages of one host. 0 for none.
+    WEB_PACE_MS: Duration = milliseconds("web.pace_ms", 200, (0, 60_000)).at_start();
+
+    /// Whether the robots.txt of a host is obeyed when an agent reads pages.
+    WEB_ROBOTS: bool = choice("web.robots", &["on", "off"], "on", is_not_off)
+        .project(Stricter).at_start();
+
+    /// The most bytes of replies from the web that are kept in memory. 0 keeps none.
+    WEB_CACHE_BYTES: u64 = count("web.cache_bytes", 16_777_216, (0, 1 << 30))
+        .project(Smaller).at_start();
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use rustls::ClientConfig;
 use toolcrib_core::net::Net;
-use toolcrib_host::NetClient;
+use toolcrib_host::{CachedNet, NetClient, NetManners, SystemClock};
 use toolcrib_serve::{TrustError, TrustedRoots, client_config};
 
 use super::options::OpenOptions;
@@ -26,7 +26,30 @@ pub(super) fn open_net(
         CliError::settings("`net.ports` must be a list of ports, such as [\"443\", \"80\"]")
     })?;
     let tls = || system_tls().map_err(io::Error::other);
-    Ok(Arc::new(NetClient::new(ports, Box::new(tls))))
+    let manners = manners(settings)?;
+    let cache_bytes = manners.cache_bytes;
+    let net: Arc<dyn Net> = Arc::new(NetClient::new(ports, Box::new(tls)).with_manners(manners));
+    if cache_bytes == 0 {
+        return Ok(net);
+    }
+    Ok(Arc::new(CachedNet::new(net, cache_bytes, Arc::new(SystemClock::default()))))
+}
+
+/// Returns the manners of the net, as the settings say.
+fn manners(settings: &Settings) -> Result<NetManners, CliError> {
+    let manners = NetManners {
+        pace: settings.get(table::WEB_PACE_MS),
+        robots: settings.get(table::WEB_ROBOTS),
+        cache_bytes: settings.get(table::WEB_CACHE_BYTES),
+        ..NetManners::default()
+    };
+    let user_agent = settings.get(table::WEB_USER_AGENT);
+    if user_agent.is_empty() {
+        return Ok(manners);
+    }
+    manners
+        .with_user_agent(&user_agent)
+        .map_err(|err| CliError::settings(format!("`web.user_agent`: {err}")))
 }
 
 /// Returns how the certificates of servers are checked: by the authorities that the system trusts. They are read once.

@@ -20,14 +20,7 @@ use crate::opened::{Opened, Scratch};
 use crate::test_host::{HERE, TestHost, client, no_tls, read_request};
 
 fn request(url: &str) -> FetchRequest {
-    FetchRequest {
-        method: FetchMethod::Get,
-        url: url.to_owned(),
-        headers: Vec::new(),
-        body: None,
-        time: Duration::from_secs(20),
-        most_bytes: 1000,
-    }
+    FetchRequest { time: Duration::from_secs(20), most_bytes: 1000, ..FetchRequest::get(url) }
 }
 
 fn fetch(client: &NetClient, url: &str) -> Result<FetchReply, ToolError> {
