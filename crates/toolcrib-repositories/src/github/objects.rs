@@ -208,7 +208,10 @@ impl ObjectSource for Arc<GitHubObjects> {
                 _ if is_too_large => None,
                 Some(content) => Some(content),
                 // The archive lacks what attributes of the repository leave out of it.
-                None => Some(self.blob(&id, &cancel)?),
+                None => {
+                    self.archive.count_single_read(self.options.max_single_reads)?;
+                    Some(self.blob(&id, &cancel)?)
+                }
             };
             each(found.as_deref().filter(|content| content.len() <= most));
         }

@@ -1,6 +1,7 @@
 //! The archive of a revision while it is of use: fetched once, whoever needs it first, and dropped when search has read
 //! its files.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
@@ -27,6 +28,8 @@ pub(super) struct RevisionArchive {
     names: OnceLock<Arc<ArchiveNames>>,
     /// Why there is no archive, once that is known.
     missing: OnceLock<String>,
+    /// How many files were read for search that were not in it.
+    single_reads: AtomicUsize,
 }
 
 enum ArchiveState {
@@ -57,7 +60,13 @@ pub(super) struct ArchiveReading<'a> {
 impl RevisionArchive {
     pub(super) fn new(commit: ObjectId) -> Self {
         let state = Mutex::new(ArchiveState::NotFetched);
-        Self { commit, state, names: OnceLock::new(), missing: OnceLock::new() }
+        Self {
+            commit,
+            state,
+            names: OnceLock::new(),
+            missing: OnceLock::new(),
+            single_reads: AtomicUsize::new(0),
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, ArchiveState> {
@@ -189,12 +198,18 @@ impl RevisionArchive {
         }
     }
 
+    /// Counts a file that is read for search although it is not in the archive; fails if there are too many.
+    pub(super) fn count_single_read(&self, most: usize) -> Result<(), ToolError> {
+        let reads = 1 + self.single_reads.fetch_add(1, Ordering::Relaxed);
+        self.check_single_reads(reads, most)
+    }
+
     /// Fails if so many files cannot be read one by one.
     fn check_single_reads(&self, files: usize, most: usize) -> Result<(), ToolError> {
         if files <= most {
             return Ok(());
         }
-        let why = self.why_missing().unwrap_or("it is not to be had");
+        let why = self.why_missing().unwrap_or("its archive lacks files");
         let message = format!(
             "the revision cannot be searched: {why}, and its {files} files are too many to read them one by one \
              (the limit is {most})"
