@@ -21,6 +21,7 @@ use crate::error::{ErrorKind, ToolError};
 use crate::net::Net;
 use crate::outcome::Outcome;
 use crate::policy::Permit;
+use crate::pull_requests::PullRequests;
 use crate::schema;
 use crate::search::Search;
 use crate::tool_name::ToolName;
@@ -93,6 +94,8 @@ pub struct Outside {
     pub connection: Option<Connection>,
     /// Hosts.
     pub net: Arc<dyn Net>,
+    /// Pull requests.
+    pub pull_requests: Arc<dyn PullRequests>,
 }
 
 /// What holds for one call.

@@ -18,5 +18,6 @@ mod tree_object;
 pub use git::repository::{GitRepository, GitRepositoryOptions};
 pub use github::options::GitHubOptions;
 pub use github::place::GitHubPlace;
+pub use github::pull_request::{GitHubPullRequests, PullRequestAccess, pull_request_status};
 pub use github::repository::GitHubRepository;
 pub use revision_files::RevisionFiles;

@@ -82,7 +82,7 @@ impl LimitWait {
         ToolError::new(ErrorKind::Unavailable, message)
             .hint(hint)
             .with("reason", "rate_limit")
-            .with("retry_after_seconds", self.wait.as_secs())
+            .with("retry_after_seconds", self.wait.as_millis().div_ceil(1000) as u64)
             .with("retry_at", until)
     }
 }

@@ -91,8 +91,13 @@ impl RevisionArchive {
         let Some(bytes) = self.fetched(&mut state, requests, options, &|| false)? else {
             return Ok(None);
         };
-        let names = Arc::new(ArchiveNames::read(&bytes)?);
-        Ok(Some(Arc::clone(self.names.get_or_init(|| names))))
+        match ArchiveNames::read(&bytes) {
+            Ok(names) => Ok(Some(Arc::clone(self.names.get_or_init(|| Arc::new(names))))),
+            Err(err) => {
+                self.give_up(&mut state, &err);
+                Ok(None)
+            }
+        }
     }
 
     /// Returns the files in the archive.
@@ -102,17 +107,24 @@ impl RevisionArchive {
         if let ArchiveState::Read(blobs) = &*state {
             return Ok(ArchiveUse::Blobs(Arc::clone(blobs)));
         }
-        let Some(bytes) = self.fetched(&mut state, requests, options, is_stopped)? else {
-            self.check_single_reads(store.known_files(), options.max_single_reads)?;
-            return Ok(ArchiveUse::OneByOne);
-        };
         let kept = KeptBlobs {
             is_wanted: &|id| store.size(id).is_some(),
             most_file_bytes: reading.most_file_bytes,
             most_bytes: options.max_index_bytes,
             is_stopped: *is_stopped,
         };
-        let blobs = Arc::new(ArchiveBlobs::read(&bytes, &kept)?);
+        let fetched = self.fetched(&mut state, requests, options, is_stopped)?;
+        let read = fetched.and_then(|bytes| match ArchiveBlobs::read(&bytes, &kept) {
+            Ok(blobs) => Some(Arc::new(blobs)),
+            Err(err) => {
+                self.give_up(&mut state, &err);
+                None
+            }
+        });
+        let Some(blobs) = read else {
+            self.check_single_reads(store.known_files(), options.max_single_reads)?;
+            return Ok(ArchiveUse::OneByOne);
+        };
         // A small repository is read whole, and needs no request any more.
         if blobs.bytes <= options.max_cached_bytes {
             blobs.iter().for_each(|(id, content)| store.add_blob(*id, content));
@@ -157,12 +169,16 @@ impl RevisionArchive {
                 Ok(Some(bytes))
             }
             Err(err) if is_lasting(&err) => {
-                let _ = self.missing.set(err.message);
-                *state = ArchiveState::Missing;
+                self.give_up(state, &err);
                 Ok(None)
             }
             Err(err) => Err(err),
         }
+    }
+
+    fn give_up(&self, state: &mut ArchiveState, err: &ToolError) {
+        let _ = self.missing.set(err.message.clone());
+        *state = ArchiveState::Missing;
     }
 
     /// Fetches the archive on a thread of its own, so that it ends when nobody wants it any more.

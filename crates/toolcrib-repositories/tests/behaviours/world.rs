@@ -9,6 +9,7 @@ use toolcrib_core::change::{ConcurrentChanges, Snapshot};
 use toolcrib_core::command::{self, CommandRequest};
 use toolcrib_core::net::NoNet;
 use toolcrib_core::policy::DeniedPaths;
+use toolcrib_core::pull_requests::NoPullRequests;
 use toolcrib_core::{
     CallId, CallTerms, Cancel, Change, ChangeJournal, Commands, Connection, Ctx, Limits, Meter,
     NoClient, Outside, Snapshots, ToolError, ToolSettings,
@@ -79,7 +80,11 @@ pub(crate) fn context(root: &Path, connection: Option<Connection>) -> Ctx {
         files: other_files(&workspace),
         search: Arc::new(Engine::new(Vec::new())),
         commands: Arc::new(NoCommands),
-        outside: Outside { connection, net: Arc::new(NoNet) },
+        outside: Outside {
+            connection,
+            net: Arc::new(NoNet),
+            pull_requests: Arc::new(NoPullRequests),
+        },
         client: Arc::new(NoClient),
         clock: Arc::new(SystemClock::default()),
         cancel: Cancel::default(),

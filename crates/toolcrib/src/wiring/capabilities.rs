@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use toolcrib_core::net::Net;
+use toolcrib_core::pull_requests::NoPullRequests;
 use toolcrib_core::{
     Call, CallId, CallTerms, Cancel, Catalogue, Clock, Commands, Ctx, HeldCounts, Limits, Meter,
     NoClient, Outside, Principal, ToolName, ToolSettings,
@@ -274,6 +275,7 @@ impl World for Capabilities {
                     .and_then(|own| own.connection.as_ref())
                     .map(|area| area.connect(call, tool, cancel)),
                 net: Arc::clone(&self.net),
+                pull_requests: Arc::new(NoPullRequests),
             },
             client: Arc::new(NoClient),
             clock: Arc::clone(&self.clock),
