@@ -34,6 +34,7 @@ pub mod outcome;
 pub mod pin;
 pub mod policy;
 pub mod program;
+pub mod pull_requests;
 pub mod recorded_call;
 pub mod runs_later;
 pub mod schema;

@@ -22,6 +22,7 @@ use crate::model::{Model, NoModel};
 use crate::net::{Net, NoNet};
 use crate::outcome::Outcome;
 use crate::policy::Permit;
+use crate::pull_requests::{NoPullRequests, PullRequests};
 use crate::schema;
 use crate::search::Search;
 use crate::tool_name::ToolName;
@@ -99,6 +100,8 @@ pub struct Outside {
     pub web_search: Arc<dyn WebSearch>,
     /// A language model.
     pub model: Arc<dyn Model>,
+    /// Pull requests.
+    pub pull_requests: Arc<dyn PullRequests>,
     /// Who reads what is fetched. Nothing is kept for others.
     pub reader: String,
 }
@@ -111,6 +114,7 @@ impl Outside {
             net: Arc::new(NoNet),
             web_search: Arc::new(NoWebSearch),
             model: Arc::new(NoModel),
+            pull_requests: Arc::new(NoPullRequests),
             reader: String::new(),
         }
     }

@@ -27,8 +27,10 @@ pub enum RepositoryPlace {
     GitHub {
         /// The URL of the API.
         api_url: String,
-        /// `OWNER/NAME`.
-        full_name: String,
+        /// The user or the organization.
+        owner: String,
+        /// The repository.
+        name: String,
         /// The revision; the default branch without it.
         revision: Option<String>,
     },
@@ -47,8 +49,8 @@ impl RepositoryPlace {
             return Ok(Self::Git { path: absolute(text, path)?, revision });
         }
         if let Some(name) = place.strip_prefix("github:") {
-            let (api_url, full_name) = github(text, name)?;
-            return Ok(Self::GitHub { api_url, full_name, revision });
+            let (api_url, [owner, name]) = github(text, name)?;
+            return Ok(Self::GitHub { api_url, owner, name, revision });
         }
         if revision.is_some() {
             return Err(bad(text, "a folder has no revisions"));
@@ -58,9 +60,9 @@ impl RepositoryPlace {
     }
 }
 
-/// Returns the URL of the API and `OWNER/NAME`. A host before the owner is an Enterprise server; with a scheme, all that
+/// Returns the URL of the API, the owner and the name. A host before the owner is an Enterprise server; with a scheme, all that
 /// is before the owner is the URL of its API.
-fn github(text: &str, name: &str) -> Result<(String, String), ToolError> {
+fn github(text: &str, name: &str) -> Result<(String, [String; 2]), ToolError> {
     let not_named = || bad(text, "a repository is named OWNER/NAME");
     let mut parts: Vec<&str> = name.trim_end_matches('/').rsplitn(3, '/').collect();
     parts.reverse();
@@ -82,7 +84,7 @@ fn github(text: &str, name: &str) -> Result<(String, String), ToolError> {
         Some(host) if host.contains(['/', '@']) || host.is_empty() => return Err(not_named()),
         Some(host) => format!("https://{host}/api/v3"),
     };
-    Ok((api_url, names.join("/")))
+    Ok((api_url, names.map(str::to_owned)))
 }
 
 fn absolute(text: &str, path: &str) -> Result<PathBuf, ToolError> {
@@ -101,12 +103,12 @@ impl fmt::Display for RepositoryPlace {
         match self {
             Self::Folder(path) => write!(f, "{}", path.display()),
             Self::Git { path, revision } => write!(f, "git:{}#{revision}", path.display()),
-            Self::GitHub { api_url, full_name, revision } => {
+            Self::GitHub { api_url, owner, name, revision } => {
                 f.write_str("github:")?;
                 if api_url != GITHUB_API {
                     write!(f, "{api_url}/")?;
                 }
-                f.write_str(full_name)?;
+                write!(f, "{owner}/{name}")?;
                 revision.iter().try_for_each(|revision| write!(f, "#{revision}"))
             }
         }

@@ -6,11 +6,15 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use toolcrib_core::net::Net;
 use toolcrib_core::policy::DeniedPaths;
 use toolcrib_core::search::{Found, FoundPaths, Glob, Grep, Pattern, Scope};
 use toolcrib_core::{Cancel, Connection, Content, Listing, Meta, Search, ToolError, Tree};
 
 use crate::git::repository::{GitRepository, GitRepositoryOptions};
+use crate::github::options::GitHubOptions;
+use crate::github::place::GitHubPlace;
+use crate::github::repository::GitHubRepository;
 
 /// How many sessions are known to read a commit.
 const MOST_SESSIONS: usize = 256;
@@ -28,6 +32,16 @@ pub trait OpenRepository: Send + Sync {
 }
 
 impl OpenRepository for GitRepository {
+    fn commit(&self) -> String {
+        Self::commit(self)
+    }
+
+    fn connect(&self, cancel: &Cancel) -> Connection {
+        Self::connect(self, cancel)
+    }
+}
+
+impl OpenRepository for GitHubRepository {
     fn commit(&self) -> String {
         Self::commit(self)
     }
@@ -67,6 +81,24 @@ impl RepositorySource {
         Self::new(move |_| {
             let repository = GitRepository::open_with(&path, &revision, options.clone())?;
             Ok(Arc::new(repository) as _)
+        })
+    }
+
+    /// Returns a repository on GitHub.
+    pub fn github(net: Arc<dyn Net>, place: GitHubPlace, options: GitHubOptions) -> Self {
+        let last = Mutex::<Option<Arc<GitHubRepository>>>::default();
+        Self::new(move |cancel| {
+            let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+            let now = match &*last {
+                Some(last) => last.open_again(cancel)?,
+                None => {
+                    let (net, place) = (Arc::clone(&net), place.clone());
+                    GitHubRepository::open_with(net, place, options.clone(), cancel)?
+                }
+            };
+            let now = Arc::new(now);
+            *last = Some(Arc::clone(&now));
+            Ok(now as _)
         })
     }
 

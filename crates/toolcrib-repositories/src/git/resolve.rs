@@ -5,9 +5,7 @@ use toolcrib_core::{Cancel, ErrorKind, ToolError, nearest};
 use crate::git::objects::GitObjects;
 use crate::git::program::{GitProgram, GitRun};
 use crate::object_id::ObjectId;
-
-/// The longest revision, in bytes.
-const LONGEST_REVISION_BYTES: usize = 1000;
+use crate::revision_text::check_revision;
 
 /// How many tags may lead to each other.
 const MOST_NESTED_TAGS: usize = 10;
@@ -23,7 +21,7 @@ pub(super) fn resolve(
     shown: &str,
     cancel: &Cancel,
 ) -> Result<ObjectId, ToolError> {
-    check(revision)?;
+    check_revision(revision)?;
     let run = git.run(&["rev-parse", "--verify", "--end-of-options", revision], cancel)?;
     if run.errors.contains("is ambiguous") {
         return Err(ambiguous(revision));
@@ -62,31 +60,6 @@ fn peel(
     }
     let message = format!("the revision `{revision}` leads from tag to tag, and to no commit");
     Err(ToolError::new(ErrorKind::BadArgs, message).hint("write a commit"))
-}
-
-fn check(revision: &str) -> Result<(), ToolError> {
-    let refuse = |why: &str, hint: &str| {
-        let revision: String = revision.chars().take(100).collect();
-        let message = format!("the revision `{}` {why}", revision.escape_debug());
-        Err(ToolError::new(ErrorKind::BadArgs, message).hint(hint))
-    };
-    let names = "write a branch, a tag or a commit, such as `main`, `v1.2` or `HEAD~3`";
-    if revision.is_empty() {
-        return refuse("is empty", names);
-    }
-    if revision.len() > LONGEST_REVISION_BYTES {
-        return refuse("is too long", names);
-    }
-    if revision.starts_with('-') {
-        return refuse("begins with a dash, as no branch, tag or commit does", names);
-    }
-    if revision.contains(|c: char| c.is_control()) {
-        return refuse("contains a control character", names);
-    }
-    if revision.contains("..") || revision.starts_with('^') {
-        return refuse("means several commits, and one is needed", names);
-    }
-    Ok(())
 }
 
 fn ambiguous(revision: &str) -> ToolError {

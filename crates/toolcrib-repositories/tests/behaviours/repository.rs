@@ -5,9 +5,13 @@ use std::sync::Arc;
 
 use toolcrib_core::{CallId, Cancel, Connection, Files, SearchableTree, Tree};
 use toolcrib_host::Workspace;
-use toolcrib_repositories::{GitRepository, GitRepositoryOptions};
+use toolcrib_repositories::{
+    GitHubOptions, GitHubPlace, GitHubRepository, GitRepository, GitRepositoryOptions,
+};
 use toolcrib_search::Engine;
 
+use crate::github_net::github_net;
+use crate::github_server::GitHubServer;
 use crate::sample::{Sample, init};
 use crate::world::workspace;
 
@@ -17,10 +21,14 @@ pub(crate) enum Kind {
     Folder,
     WorkTree,
     Bare,
+    GitHub,
+    /// One whose directories do not fit into one answer.
+    LargeGitHub,
 }
 
 /// Every kind.
-pub(crate) const KINDS: [Kind; 3] = [Kind::Folder, Kind::WorkTree, Kind::Bare];
+pub(crate) const KINDS: [Kind; 5] =
+    [Kind::Folder, Kind::WorkTree, Kind::Bare, Kind::GitHub, Kind::LargeGitHub];
 
 /// A repository of one kind.
 pub(crate) struct Repository {
@@ -28,19 +36,24 @@ pub(crate) struct Repository {
     opened: Opened,
     /// The path that stands for its root.
     pub(crate) root: PathBuf,
+    /// A folder on disk, which is the repository or behind it.
+    pub(crate) folder: PathBuf,
     _folder: tempfile::TempDir,
 }
 
 enum Opened {
     Folder(Arc<Workspace>, Arc<Engine>),
     Git(GitRepository),
+    // The server ends with the repository.
+    GitHub(GitHubRepository, #[expect(dead_code, reason = "it is kept alive")] GitHubServer),
 }
 
 impl Repository {
     /// Makes a repository with the files of a sample.
     pub(crate) fn new(kind: Kind, sample: &Sample) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let root = std::fs::canonicalize(folder.path()).unwrap().join("repository");
+        let mut root = std::fs::canonicalize(folder.path()).unwrap().join("repository");
+        let on_disk = root.clone();
         std::fs::create_dir(&root).unwrap();
         let opened = match kind {
             Kind::Folder => {
@@ -62,8 +75,25 @@ impl Repository {
                 };
                 Opened::Git(GitRepository::open_with(&root, "main", options).unwrap())
             }
+            Kind::GitHub | Kind::LargeGitHub => {
+                init(&root, &["--bare"]);
+                sample.commit(&root, "main");
+                let server = GitHubServer::start(&root);
+                if kind == Kind::LargeGitHub {
+                    server.plan().most_entries = 5;
+                }
+                let place =
+                    GitHubPlace { api_url: server.url(), ..GitHubPlace::new("octo", "demo") };
+                let options =
+                    GitHubOptions { max_index_bytes: 64 << 20, ..GitHubOptions::default() };
+                let net = github_net(&[server.archive_port()]);
+                let opened =
+                    GitHubRepository::open_with(net, place, options, &Cancel::default()).unwrap();
+                root = opened.root();
+                Opened::GitHub(opened, server)
+            }
         };
-        Self { kind, opened, root, _folder: folder }
+        Self { kind, opened, root, folder: on_disk, _folder: folder }
     }
 
     /// Returns the connection of one call.
@@ -75,6 +105,7 @@ impl Repository {
                 Connection { files: Arc::new(files), search: Arc::clone(engine) as _ }
             }
             Opened::Git(repository) => repository.connect(&Cancel::default()),
+            Opened::GitHub(repository, _) => repository.connect(&Cancel::default()),
         }
     }
 

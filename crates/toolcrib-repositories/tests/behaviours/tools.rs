@@ -42,7 +42,7 @@ fn call(repository: &Repository, name: &str, args: &Value) -> Value {
     let catalogue = hikai();
     let tool: &'static dyn AnyTool =
         *catalogue.tools.iter().find(|tool| tool.declaration().name == name).unwrap();
-    let ctx = context(&repository.root, Some(repository.connect()));
+    let ctx = context(&repository.folder, Some(repository.connect()));
     let made = || -> Result<Value, ToolError> {
         let prepared = tool.parse(args)?;
         prepared.check(&ctx)?;

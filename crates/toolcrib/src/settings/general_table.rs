@@ -3,6 +3,7 @@
 use toolcrib_core::Mode;
 use toolcrib_host::{EngineKind, Hardlinks};
 use toolcrib_plugins::mcp::server_spec::ServerSpec;
+use toolcrib_repositories::GITHUB_API;
 use toolcrib_runtime::{ConfirmationWeight, TaintPolicy};
 
 use super::host_words::{BroadRoot, QuarantineAt, broad_root, hardlinks, quarantine};
@@ -272,6 +273,10 @@ settings_table! {
 
     /// JSON Schemas that `validate_output` knows in addition to `domain_map`, by type.
     HIKAI_OUTPUT_TYPES: SchemaTable = schemas("hikai.output_types").at_start();
+
+    /// The URL of the GitHub API that `check_pr_status` asks. That of an Enterprise server is `https://HOST/api/v3`. The
+    /// token is that of `gh` where it is logged in, or else in `TOOLCRIB_GITHUB_TOKEN`, `GH_TOKEN` or `GITHUB_TOKEN`.
+    GITHUB_API_URL: String = text("github.api_url", GITHUB_API);
 
     /// The sandbox root of forgekeeper's file tools. Empty for the workspace.
     FORGEKEEPER_ROOT: String = text("forgekeeper.root", "").contract_name("TOOLS_FS_ROOT");

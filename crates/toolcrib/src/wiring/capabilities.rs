@@ -300,6 +300,7 @@ impl World for Capabilities {
                 net: Arc::clone(&self.web.net),
                 web_search: Arc::clone(&self.web.search),
                 model: Arc::clone(&self.web.model),
+                pull_requests: Arc::clone(&self.web.pull_requests),
                 reader: call.caller.principal.name.clone(),
             },
             client: Arc::new(NoClient),

@@ -6,8 +6,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use toolcrib_core::net::Net;
-use toolcrib_core::{Call, Cancel, Connection, ErrorKind, ToolError, ToolName};
-use toolcrib_repositories::{GitRepositoryOptions, RepositoryPlace, RepositorySource};
+use toolcrib_core::{Call, Cancel, Connection, ToolName};
+use toolcrib_repositories::{
+    GitHubOptions, GitHubPlace, GitHubPullRequests, GitRepositoryOptions, PullRequestAccess,
+    RepositoryPlace, RepositorySource,
+};
 
 use super::file_area::FileArea;
 use super::locations::absolute;
@@ -127,6 +130,29 @@ impl RepositoryOpener {
         Self { net, github_token, options: repository_options(settings) }
     }
 
+    /// Returns the pull requests of GitHub. A question that names no repository is about the connected one.
+    pub(super) fn pull_requests(
+        &self,
+        settings: &Settings,
+        environment: &BTreeMap<String, OsString>,
+    ) -> GitHubPullRequests {
+        let api_url = settings.get(table::GITHUB_API_URL);
+        let connected = connected_place(settings, &settings.get(table::HIKAI_CONNECTION)).ok();
+        let repository = match connected {
+            Some(RepositoryPlace::GitHub { api_url: of, owner, name, .. }) if of == api_url => {
+                Some(format!("{owner}/{name}"))
+            }
+            _ => None,
+        };
+        let access = PullRequestAccess {
+            api_url,
+            token: self.github_token.clone(),
+            repository,
+            program_path: environment.get("PATH").cloned().unwrap_or_default(),
+        };
+        GitHubPullRequests::new(Arc::clone(&self.net), access)
+    }
+
     /// Returns the repository at a place, which is opened when it is needed. A folder is read at its `HEAD`.
     pub fn source(&self, place: RepositoryPlace) -> RepositorySource {
         match place {
@@ -136,9 +162,15 @@ impl RepositoryOpener {
             RepositoryPlace::Git { path, revision } => {
                 RepositorySource::git(path, revision, self.options.clone())
             }
-            RepositoryPlace::GitHub { .. } => RepositorySource::new(|_| {
-                Err(ToolError::new(ErrorKind::Unavailable, "GitHub is not supported yet"))
-            }),
+            RepositoryPlace::GitHub { api_url, owner, name, revision } => {
+                let token = self.github_token.clone();
+                let place = GitHubPlace { owner, name, api_url, revision, token };
+                let options = GitHubOptions {
+                    max_index_bytes: self.options.max_index_bytes,
+                    ..GitHubOptions::default()
+                };
+                RepositorySource::github(Arc::clone(&self.net), place, options)
+            }
         }
     }
 }

@@ -84,11 +84,12 @@ impl Crib {
             open_sandbox(&access, &access.settings, &environment, options, workspace, old)
         };
         let net = open_net(&access.settings, options)?;
+        let repositories = RepositoryOpener::new(net, &access.settings, &environment);
         let areas = AreaOpener {
             roots: &roots,
             sandbox_for: &sandbox_for,
-            repositories: RepositoryOpener::new(Arc::clone(&net), &access.settings, &environment),
-            web: WebAccess::new(net, &access.settings, &environment),
+            web: WebAccess::new(&repositories, &access.settings, &environment),
+            repositories,
             index_state: options.is_long_lived.then(|| access.state.folder()),
         };
         let capabilities = Arc::new(areas.open(&workspace, &mut warnings)?);
@@ -196,12 +197,13 @@ impl Crib {
         let sandbox_for = |workspace: &Arc<Workspace>, old: Option<&Sandbox>| {
             open_sandbox(&self.access, settings, environment, options, workspace, old)
         };
-        let net = &old.0.web().net;
+        let net = Arc::clone(&old.0.web().net);
+        let repositories = RepositoryOpener::new(net, settings, environment);
         let areas = AreaOpener {
             roots: &self.access.roots_under(settings),
             sandbox_for: &sandbox_for,
-            repositories: RepositoryOpener::new(Arc::clone(net), settings, environment),
-            web: WebAccess::new(Arc::clone(net), settings, environment),
+            web: WebAccess::new(&repositories, settings, environment),
+            repositories,
             index_state: options.is_long_lived.then(|| self.state.folder()),
         };
         areas.reopen(old.0, old.1, warnings)

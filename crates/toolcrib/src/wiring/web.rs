@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use toolcrib_core::model::{Model, NoModel};
 use toolcrib_core::net::Net;
+use toolcrib_core::pull_requests::PullRequests;
 use toolcrib_core::web_search::WebSearch;
 use toolcrib_host::{ChatModel, ChatModelPlace, SearchEngine, SearchEnginePlace};
 
+use super::connection::RepositoryOpener;
 use crate::settings::{Settings, table};
 
 /// The environment variable with the key of the search engine.
@@ -23,15 +25,17 @@ pub(super) struct WebAccess {
     pub(super) net: Arc<dyn Net>,
     pub(super) search: Arc<dyn WebSearch>,
     pub(super) model: Arc<dyn Model>,
+    pub(super) pull_requests: Arc<dyn PullRequests>,
 }
 
 impl WebAccess {
-    /// Returns the search engine and the model of the settings, behind a net.
+    /// Returns the search engine, the model and the pull requests of the settings, behind the net of `repositories`.
     pub(super) fn new(
-        net: Arc<dyn Net>,
+        repositories: &RepositoryOpener,
         settings: &Settings,
         environment: &BTreeMap<String, OsString>,
     ) -> Self {
+        let net = Arc::clone(&repositories.net);
         let key = |name: &str| {
             let key = environment.get(name).and_then(|key| key.to_str());
             key.map(str::trim).filter(|key| !key.is_empty()).map(str::to_owned)
@@ -51,6 +55,7 @@ impl WebAccess {
             }
             _ => Arc::new(NoModel),
         };
-        Self { net, search, model }
+        let pull_requests = Arc::new(repositories.pull_requests(settings, environment));
+        Self { net, search, model, pull_requests }
     }
 }

@@ -158,7 +158,8 @@ fn what_is_no_page_is_an_error_with_the_next_step() {
         let reply = crib.call("wink/fetch_webpage", args).json().clone();
         assert_eq!(reply["error"]["code"], "invalid_parameters", "{seconds}: {reply}");
     }
-    let failed = crib.approve("clemini/web_fetch", json!({"url": host.url("/missing")})).json().clone();
+    let failed =
+        crib.approve("clemini/web_fetch", json!({"url": host.url("/missing")})).json().clone();
     assert_eq!(failed["error"], "Failed to fetch URL: the server answered 404", "{failed}");
 }
 
