@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
-use toolcrib_core::net::{FetchReply, FetchRequest, Net, Reach};
+use toolcrib_core::net::{FetchReply, FetchRequest, HostReach, Net};
 use toolcrib_core::{ErrorKind, ToolError};
 
 use crate::github::api_address::ApiAddress;
@@ -276,7 +276,7 @@ impl GitHubApi {
     /// Fetches from a URL that the API named, without the token.
     pub(super) fn fetch_elsewhere(
         &self,
-        (url, reach): (&str, Reach),
+        (url, reach): (&str, HostReach),
         most_bytes: usize,
         deadline: &QuestionDeadline,
     ) -> Result<FetchReply, ToolError> {

@@ -1,6 +1,6 @@
 //! The address of a REST API: which URLs belong to it, and so may be sent the token.
 
-use toolcrib_core::net::Reach;
+use toolcrib_core::net::HostReach;
 use toolcrib_core::{ErrorKind, ToolError};
 use url::{Host, Url};
 
@@ -76,10 +76,10 @@ impl ApiAddress {
     }
 
     /// Which addresses a request to the API may reach. Another API than that of github.com was named by the operator.
-    pub(super) fn reach(&self) -> Reach {
+    pub(super) fn reach(&self) -> HostReach {
         match self.host() {
-            PUBLIC_API_HOST => Reach::OpenInternet,
-            _ => Reach::Operator,
+            PUBLIC_API_HOST => HostReach::OpenInternet,
+            _ => HostReach::Operator,
         }
     }
 
@@ -95,7 +95,7 @@ impl ApiAddress {
 
     /// Returns which addresses may be reached to get an archive at a URL that the API named; nothing if it is not to
     /// be asked for. An Enterprise server has its archives on its own host, or on one beside it.
-    pub(super) fn archive_reach(&self, url: &str) -> Option<Reach> {
+    pub(super) fn archive_reach(&self, url: &str) -> Option<HostReach> {
         let url = Url::parse(url).ok()?;
         let is_downgrade = self.url.scheme() == "https" && url.scheme() != "https";
         if is_downgrade || !matches!(url.scheme(), "http" | "https") {
@@ -104,7 +104,7 @@ impl ApiAddress {
         let host = url.host_str()?;
         let is_beside =
             host == self.host() || host.strip_prefix("codeload.") == Some(self.web_host());
-        Some(if is_beside { self.reach() } else { Reach::OpenInternet })
+        Some(if is_beside { self.reach() } else { HostReach::OpenInternet })
     }
 }
 
@@ -116,7 +116,7 @@ mod tests {
     fn only_the_public_api_is_of_the_open_internet_and_has_its_own_origin() {
         let public = ApiAddress::parse("https://api.github.com/").unwrap();
         assert_eq!(public.url("/repos/a/b"), "https://api.github.com/repos/a/b");
-        assert_eq!((public.reach(), public.web_host()), (Reach::OpenInternet, "github.com"));
+        assert_eq!((public.reach(), public.web_host()), (HostReach::OpenInternet, "github.com"));
         assert!(public.has("https://api.github.com/repositories/1"));
         for url in [
             "http://api.github.com/x",
@@ -128,7 +128,7 @@ mod tests {
             assert!(!public.has(url), "{url}");
         }
         let own = ApiAddress::parse("https://ghe.example/api/v3").unwrap();
-        assert_eq!((own.reach(), own.web_host()), (Reach::Operator, "ghe.example"));
+        assert_eq!((own.reach(), own.web_host()), (HostReach::Operator, "ghe.example"));
         assert_eq!(own.path_of("https://ghe.example/api/v3/x?page=2"), Some("/x?page=2"));
         assert_eq!(own.path_of("https://ghe.example/api/v30/x"), None);
     }
@@ -137,9 +137,9 @@ mod tests {
     fn archives_come_from_the_host_or_from_the_open_internet_and_never_without_tls() {
         let own = ApiAddress::parse("https://ghe.example/api/v3").unwrap();
         let reach = |url: &str| own.archive_reach(url);
-        assert_eq!(reach("https://ghe.example/_codeload/x"), Some(Reach::Operator));
-        assert_eq!(reach("https://codeload.ghe.example/x"), Some(Reach::Operator));
-        assert_eq!(reach("https://evil.example/x"), Some(Reach::OpenInternet));
+        assert_eq!(reach("https://ghe.example/_codeload/x"), Some(HostReach::Operator));
+        assert_eq!(reach("https://codeload.ghe.example/x"), Some(HostReach::Operator));
+        assert_eq!(reach("https://evil.example/x"), Some(HostReach::OpenInternet));
         assert_eq!(reach("http://ghe.example/x"), None);
         assert_eq!(reach("file:///etc/passwd"), None);
     }

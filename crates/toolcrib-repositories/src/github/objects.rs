@@ -160,6 +160,11 @@ impl ObjectSource for Arc<GitHubObjects> {
         Ok(tree)
     }
 
+    // One request lists every tree, unless the repository is large; then each directory is one.
+    fn trees(&self, ids: &[ObjectId], _: &Cancel) -> Result<Vec<Option<TreeObject>>, ToolError> {
+        Ok(ids.iter().map(|_| None).collect())
+    }
+
     fn blob_size(&self, id: &ObjectId, cancel: &Cancel) -> Result<u64, ToolError> {
         match self.store.size(id) {
             Some(size) => Ok(size),

@@ -4,9 +4,9 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 #![allow(clippy::format_collect, clippy::format_push_string, reason = "test data is small")]
 
-#[path = "../github_net.rs"]
+#[path = "../github/github_net.rs"]
 mod github_net;
-#[path = "../github_server.rs"]
+#[path = "../github/github_server.rs"]
 mod github_server;
 mod random_tree;
 mod repository;
