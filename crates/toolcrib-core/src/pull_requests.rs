@@ -44,7 +44,7 @@ pub struct PullRequestStatus {
     pub draft: bool,
     /// Whether it can be merged without conflicts. Null while GitHub has not computed it.
     pub mergeable: Option<bool>,
-    /// GitHub's word for whether it may be merged: clean, blocked, behind, dirty, draft, unstable, has_hooks, unknown
+    /// GitHub's word for whether it may be merged: clean, blocked, behind, dirty, draft, unstable, `has_hooks`, unknown
     pub mergeable_state: String,
     /// The branch that is to be merged.
     pub head: PullRequestBranch,
@@ -107,7 +107,7 @@ pub struct PullRequestChecks {
 pub struct PullRequestCheck {
     /// The name.
     pub name: String,
-    /// How far it is: queued, in_progress, completed
+    /// How far it is: queued, `in_progress`, completed
     pub status: String,
     /// How it ended. Null while it has not.
     pub conclusion: Option<String>,
@@ -155,7 +155,7 @@ pub struct PullRequestReviews {
 pub struct PullRequestReview {
     /// The reviewer.
     pub reviewer: String,
-    /// The verdict: approved, changes_requested, commented, dismissed
+    /// The verdict: approved, `changes_requested`, commented, dismissed
     pub state: String,
 }
 

@@ -18,11 +18,11 @@ use crate::github_net::github_net;
 use crate::github_server::GitHubServer;
 use crate::sample::{Sample, init};
 
-#[path = "../tests/github_net.rs"]
+#[path = "../tests/fixture/github_net.rs"]
 mod github_net;
-#[path = "../tests/github_server.rs"]
+#[path = "../tests/fixture/github_server.rs"]
 mod github_server;
-#[path = "../tests/sample.rs"]
+#[path = "../tests/fixture/sample.rs"]
 mod sample;
 
 const FILES: usize = 10_000;
@@ -38,9 +38,8 @@ fn path(number: usize) -> String {
 
 fn sample() -> Sample {
     (0..FILES).fold(Sample::default(), |sample, number| {
-        let text: String =
-            (0..30).map(|line| format!("let value_{line} = compute({number});\n")).collect();
-        sample.file(path(number), text)
+        let lines = (0..30).map(|line| format!("let value_{line} = compute({number});\n"));
+        sample.file(path(number), lines.collect::<Vec<_>>().concat())
     })
 }
 

@@ -25,7 +25,7 @@ impl ObjectId {
         let digits = text.as_bytes();
         let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
         let pair = |pair: &[u8]| Some(digit(pair[0])? << 4 | digit(pair[1])?);
-        if digits.len() % 2 != 0 {
+        if !digits.len().is_multiple_of(2) {
             return None;
         }
         let bytes: Option<Vec<u8>> = digits.chunks_exact(2).map(pair).collect();

@@ -3,13 +3,13 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
-#[path = "../github_net.rs"]
+#[path = "../fixture/github_net.rs"]
 mod github_net;
-#[path = "../github_server.rs"]
+#[path = "../fixture/github_server.rs"]
 mod github_server;
 mod random_tree;
 mod repository;
-#[path = "../sample.rs"]
+#[path = "../fixture/sample.rs"]
 mod sample;
 mod search;
 mod tools;

@@ -5,14 +5,14 @@
 
 mod changes;
 mod failures;
-#[path = "../github_net.rs"]
+#[path = "../fixture/github_net.rs"]
 mod github_net;
-#[path = "../github_server.rs"]
+#[path = "../fixture/github_server.rs"]
 mod github_server;
 mod limits;
 mod pull_requests;
 mod request_counts;
-#[path = "../sample.rs"]
+#[path = "../fixture/sample.rs"]
 mod sample;
 mod secrets;
 mod served;

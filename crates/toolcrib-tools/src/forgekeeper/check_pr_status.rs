@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize};
-use toolcrib_core::pull_requests::{PullRequestQuestion, PullRequestStatus};
+use toolcrib_core::pull_requests::{PullRequestCheck, PullRequestQuestion, PullRequestStatus};
 use toolcrib_core::{
     Ctx, Declaration, Effect, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
 };
@@ -148,7 +148,7 @@ fn reply_of(status: PullRequestStatus, room: usize) -> Reply {
         return reply;
     }
     reply.truncated = Some(true);
-    reply.status.checks.list.sort_by_key(|check| check.outcome());
+    reply.status.checks.list.sort_by_key(PullRequestCheck::outcome);
     while length(&reply) > room {
         let checks = &mut reply.status.checks.list;
         let reviews = &mut reply.status.reviews;
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
     use toolcrib_core::pull_requests::{
-        PullRequestBranch, PullRequestCheck, PullRequestChecks, PullRequestReviews,
+        PullRequestBranch, PullRequestChecks, PullRequestReviews,
         PullRequestState,
     };
 
