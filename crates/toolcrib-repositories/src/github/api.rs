@@ -260,7 +260,7 @@ impl GitHubApi {
                 headers: headers.clone(),
                 most_bytes: question.most_bytes,
                 time: deadline.left(self.host())?,
-                reach: self.address.reach(),
+                reach: self.address.api_reach(),
                 ..FetchRequest::get(url)
             };
             let reply = self.fetch(&request, deadline)?;

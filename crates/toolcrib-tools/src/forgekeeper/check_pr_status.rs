@@ -168,13 +168,13 @@ impl<'de> Deserialize<'de> for PullRequestName {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
-        enum Written {
+        enum WrittenName {
             Number(u64),
             Text(String),
         }
-        Ok(Self(match Written::deserialize(deserializer)? {
-            Written::Number(number) => number.to_string(),
-            Written::Text(text) => text,
+        Ok(Self(match WrittenName::deserialize(deserializer)? {
+            WrittenName::Number(number) => number.to_string(),
+            WrittenName::Text(text) => text,
         }))
     }
 }
@@ -198,8 +198,7 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
     use toolcrib_core::pull_requests::{
-        PullRequestBranch, PullRequestChecks, PullRequestReviews,
-        PullRequestState,
+        PullRequestBranch, PullRequestChecks, PullRequestReviews, PullRequestState,
     };
 
     #[test]
