@@ -18,10 +18,10 @@ use crate::capability::{Clock, Files, Tree};
 use crate::command::{ChangedFiles, CommandRequest, Commands, End, NetworkAccount, Shell, Usage};
 use crate::declaration::{Declaration, Limits};
 use crate::error::{ErrorKind, ToolError};
-use crate::net::Net;
+use crate::net::{Net, NoNet};
 use crate::outcome::Outcome;
 use crate::policy::Permit;
-use crate::pull_requests::PullRequests;
+use crate::pull_requests::{NoPullRequests, PullRequests};
 use crate::schema;
 use crate::search::Search;
 use crate::tool_name::ToolName;
@@ -96,6 +96,14 @@ pub struct Outside {
     pub net: Arc<dyn Net>,
     /// Pull requests.
     pub pull_requests: Arc<dyn PullRequests>,
+}
+
+impl Outside {
+    /// Returns what a tool reaches where it reaches nothing.
+    pub fn nothing() -> Self {
+        let (net, pull_requests) = (Arc::new(NoNet), Arc::new(NoPullRequests));
+        Self { connection: None, net, pull_requests }
+    }
 }
 
 /// What holds for one call.

@@ -7,9 +7,7 @@ use std::time::Duration;
 
 use toolcrib_core::change::{ConcurrentChanges, Snapshot};
 use toolcrib_core::command::{self, CommandRequest};
-use toolcrib_core::net::NoNet;
 use toolcrib_core::policy::DeniedPaths;
-use toolcrib_core::pull_requests::NoPullRequests;
 use toolcrib_core::{
     CallId, CallTerms, Cancel, Change, ChangeJournal, Commands, Connection, Ctx, Limits, Meter,
     NoClient, Outside, Snapshots, ToolError, ToolSettings,
@@ -80,11 +78,7 @@ pub(crate) fn context(root: &Path, connection: Option<Connection>) -> Ctx {
         files: other_files(&workspace),
         search: Arc::new(Engine::new(Vec::new())),
         commands: Arc::new(NoCommands),
-        outside: Outside {
-            connection,
-            net: Arc::new(NoNet),
-            pull_requests: Arc::new(NoPullRequests),
-        },
+        outside: Outside { connection, ..Outside::nothing() },
         client: Arc::new(NoClient),
         clock: Arc::new(SystemClock::default()),
         cancel: Cancel::default(),

@@ -13,11 +13,9 @@ use toolcrib_core::catalogue::{CallKey, CatalogueSettings, RenderedError, Render
 use toolcrib_core::command::{self, CommandRequest, HostTraffic, NetworkAccount, Shell};
 use toolcrib_core::command_reading::{ReadShell, Reading};
 use toolcrib_core::material::Material;
-use toolcrib_core::net::NoNet;
 use toolcrib_core::pin::FolderState;
 use toolcrib_core::policy::grant::{Grant, GrantError, GrantErrorKind, Grants};
 use toolcrib_core::policy::{Answer, DeniedPaths, Policy};
-use toolcrib_core::pull_requests::NoPullRequests;
 use toolcrib_core::search::{Found, FoundPaths, Glob, Grep, Pattern, Scope, Search};
 use toolcrib_core::tool::ProposedCommand;
 use toolcrib_core::{
@@ -357,11 +355,7 @@ impl World for Nowhere {
             files: Arc::new(Self),
             search: Arc::new(Self),
             commands: Arc::new(Self),
-            outside: Outside {
-                connection: None,
-                net: Arc::new(NoNet),
-                pull_requests: Arc::new(NoPullRequests),
-            },
+            outside: Outside::nothing(),
             client: Arc::new(NoClient),
             clock: Arc::new(TestClock),
             cancel: cancel.clone(),
