@@ -115,6 +115,28 @@ pub struct PullRequestCheck {
     pub url: Option<String>,
 }
 
+/// How a check stands. What needs somebody comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CheckOutcome {
+    /// It ended without success.
+    Failed,
+    /// It has not ended.
+    Pending,
+    /// It ended with success, or was skipped.
+    Passed,
+}
+
+impl PullRequestCheck {
+    /// Returns how the check stands.
+    pub fn outcome(&self) -> CheckOutcome {
+        match (self.status.as_str(), self.conclusion.as_deref()) {
+            ("completed", Some("success" | "neutral" | "skipped")) => CheckOutcome::Passed,
+            ("completed", _) => CheckOutcome::Failed,
+            _ => CheckOutcome::Pending,
+        }
+    }
+}
+
 /// The reviews of a pull request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct PullRequestReviews {

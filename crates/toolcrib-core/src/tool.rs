@@ -107,7 +107,7 @@ pub struct Outside {
 }
 
 impl Outside {
-    /// Returns nothing that lies outside.
+    /// Returns what a tool reaches where it reaches nothing.
     pub fn nothing() -> Self {
         Self {
             connection: None,

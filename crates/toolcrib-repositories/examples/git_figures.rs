@@ -4,7 +4,6 @@
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
-    clippy::format_push_string,
     reason = "a measurement tells its figures, or fails"
 )]
 
@@ -35,9 +34,9 @@ fn path(number: usize) -> String {
 /// Makes the repository: sources of a few hundred words each, in one pack.
 fn make(folder: &Path) {
     git(folder, &["init", "--quiet", "--bare"]);
-    let mut import = Command::new("git");
-    import.arg("-C").arg(folder).args(["fast-import", "--quiet"]).stdin(Stdio::piped());
-    let mut child = import.spawn().unwrap();
+    let mut input = Command::new("git");
+    input.arg("-C").arg(folder).args(["fast-import", "--quiet"]);
+    let mut child = input.stdin(Stdio::piped()).spawn().unwrap();
     let mut stream = std::io::BufWriter::new(child.stdin.take().unwrap());
     write!(stream, "commit refs/heads/main\ncommitter A <a@b> 1 +0000\ndata 1\nm\n").unwrap();
     let mut state = 1_u64;
@@ -50,7 +49,8 @@ fn make(folder: &Path) {
             format!("//! Module {number}.\n\nuse crate::module_{};\n\n", random(FILES as u64));
         for _ in 0..20 + random(80) {
             let (a, b, c) = (random(5000), random(300), random(900));
-            text.push_str(&format!("    let value_{a} = compute_{b}(input_{c}, \"text {a}\");\n"));
+            let line = format!("    let value_{a} = compute_{b}(input_{c}, \"text {a}\");\n");
+            text.push_str(&line);
         }
         if number % 6000 == 17 {
             text.push_str("// the quaint needle\n");

@@ -27,6 +27,11 @@ pub trait OpenRepository: Send + Sync {
     /// Returns the commit, in hexadecimal digits.
     fn commit(&self) -> String;
 
+    /// Returns what whoever connects it should know, such as another name that it has by now.
+    fn notices(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Returns files and search as the connection of one call.
     fn connect(&self, cancel: &Cancel) -> Connection;
 }
@@ -44,6 +49,10 @@ impl OpenRepository for GitRepository {
 impl OpenRepository for GitHubRepository {
     fn commit(&self) -> String {
         Self::commit(self)
+    }
+
+    fn notices(&self) -> Vec<String> {
+        Self::notices(self)
     }
 
     fn connect(&self, cancel: &Cancel) -> Connection {
@@ -89,12 +98,11 @@ impl RepositorySource {
         let last = Mutex::<Option<Arc<GitHubRepository>>>::default();
         Self::new(move |cancel| {
             let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-            let now = match &*last {
-                Some(last) => last.open_again(cancel)?,
-                None => {
-                    let (net, place) = (Arc::clone(&net), place.clone());
-                    GitHubRepository::open_with(net, place, options.clone(), cancel)?
-                }
+            let now = if let Some(last) = &*last {
+                last.open_again(cancel)?
+            } else {
+                let (net, place) = (Arc::clone(&net), place.clone());
+                GitHubRepository::open_with(net, place, options.clone(), cancel)?
             };
             let now = Arc::new(now);
             *last = Some(Arc::clone(&now));

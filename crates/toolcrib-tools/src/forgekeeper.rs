@@ -1,5 +1,6 @@
 //! The catalogue `forgekeeper`: tools behind a management API. Its errors carry codes.
 
+mod check_pr_status;
 mod create_task_card;
 mod echo;
 mod get_time;
@@ -32,6 +33,7 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
         &run_bash::RunBash,
         &http_fetch::HttpFetch,
         &create_task_card::CreateTaskCard,
+        &check_pr_status::CheckPrStatus,
     ],
     call_keys: &[],
     source_hashes: crate::source_hash::FORGEKEEPER,

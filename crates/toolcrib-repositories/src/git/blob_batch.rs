@@ -8,7 +8,7 @@ use std::process::{ChildStdin, Stdio};
 use rustix::event::{PollFd, PollFlags};
 use toolcrib_core::ToolError;
 
-use crate::git::child_output::{ChildFailure, ChildOutput, Patience, never_wait, wait_for};
+use crate::git::child_output::{ChildFailure, ChildOutput, ChildPatience, never_wait, wait_for};
 use crate::git::object_child::header;
 use crate::git::program::GitProgram;
 use crate::object_id::ObjectId;
@@ -37,7 +37,7 @@ pub(super) struct BlobBatch<'a> {
     pub(super) ids: &'a mut dyn Iterator<Item = ObjectId>,
     /// Blobs with more bytes are not read.
     pub(super) most: usize,
-    pub(super) patience: Patience<'a>,
+    pub(super) patience: ChildPatience<'a>,
     asked: VecDeque<ObjectId>,
 }
 
@@ -53,7 +53,7 @@ impl<'a> BlobBatch<'a> {
         git: &'a GitProgram,
         ids: &'a mut dyn Iterator<Item = ObjectId>,
         most: usize,
-        patience: Patience<'a>,
+        patience: ChildPatience<'a>,
     ) -> Self {
         Self { git, ids, most, patience, asked: VecDeque::new() }
     }

@@ -16,7 +16,7 @@ const READ_BYTES: usize = 128 << 10;
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How long to wait for the next byte.
-pub(super) struct Patience<'a> {
+pub(super) struct ChildPatience<'a> {
     pub(super) time: Duration,
     /// Whether nobody wants the bytes any more.
     pub(super) is_stopped: &'a dyn Fn() -> bool,
@@ -111,13 +111,13 @@ impl ChildOutput {
     }
 
     /// Reads more; fails at the end.
-    pub(super) fn fill(&mut self, patience: &Patience<'_>) -> Result<(), ChildFailure> {
+    pub(super) fn fill(&mut self, patience: &ChildPatience<'_>) -> Result<(), ChildFailure> {
         wait_for(&mut [PollFd::new(&self.pipe, PollFlags::IN)], patience)?;
         if self.read_ready()? == 0 { Err(ChildFailure::Ended) } else { Ok(()) }
     }
 
     /// Takes a line, without its end.
-    pub(super) fn line(&mut self, patience: &Patience<'_>) -> Result<Vec<u8>, ChildFailure> {
+    pub(super) fn line(&mut self, patience: &ChildPatience<'_>) -> Result<Vec<u8>, ChildFailure> {
         loop {
             if let Some(end) = memchr::memchr(b'\n', self.bytes()) {
                 let line = self.bytes()[..end].to_vec();
@@ -132,7 +132,7 @@ impl ChildOutput {
     pub(super) fn read_to_end(
         mut self,
         most: usize,
-        patience: &Patience<'_>,
+        patience: &ChildPatience<'_>,
     ) -> Result<Vec<u8>, ChildFailure> {
         let mut all = Vec::new();
         loop {
@@ -152,7 +152,7 @@ impl ChildOutput {
 /// Waits until one of the handles is ready.
 pub(super) fn wait_for(
     handles: &mut [PollFd<'_>],
-    patience: &Patience<'_>,
+    patience: &ChildPatience<'_>,
 ) -> Result<(), ChildFailure> {
     let begun = Instant::now();
     let interval = Timespec { tv_sec: 0, tv_nsec: i64::from(LOOK_INTERVAL.subsec_nanos()) };

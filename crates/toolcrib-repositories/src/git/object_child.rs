@@ -6,7 +6,7 @@ use std::process::{ChildStdin, Stdio};
 
 use toolcrib_core::ToolError;
 
-use crate::git::child_output::{ChildFailure, ChildOutput, Patience};
+use crate::git::child_output::{ChildFailure, ChildOutput, ChildPatience};
 use crate::git::program::{GitChild, GitProgram};
 use crate::object_id::ObjectId;
 
@@ -63,7 +63,7 @@ impl ObjectChild {
     pub(super) fn ask(
         &mut self,
         id: &ObjectId,
-        patience: &Patience<'_>,
+        patience: &ChildPatience<'_>,
     ) -> Result<Option<ObjectHeader>, ChildFailure> {
         // A question fits into the pipe, so writing it does not wait.
         self.ask_ahead(&[*id])?;
@@ -82,7 +82,7 @@ impl ObjectChild {
     /// Returns what the next object that was asked for is; nothing if it is missing.
     pub(super) fn next(
         &mut self,
-        patience: &Patience<'_>,
+        patience: &ChildPatience<'_>,
     ) -> Result<Option<ObjectHeader>, ChildFailure> {
         header(&self.output.line(patience)?)
     }
@@ -91,7 +91,7 @@ impl ObjectChild {
     pub(super) fn content(
         &mut self,
         size: u64,
-        patience: &Patience<'_>,
+        patience: &ChildPatience<'_>,
         piece: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
     ) -> Result<AfterAnswer, ChildFailure> {
         let mut left = size;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use toolcrib_core::{Cancel, ErrorKind, ToolError};
 
 use crate::git::blob_batch::{BatchFailure, BlobBatch};
-use crate::git::child_output::{ChildFailure, Patience};
+use crate::git::child_output::{ChildFailure, ChildPatience};
 use crate::git::object_child::{AfterAnswer, ChildPurpose, ObjectChild, ObjectHeader};
 use crate::git::program::GitProgram;
 use crate::object_id::ObjectId;
@@ -39,7 +39,7 @@ pub(super) struct GitObjects {
 
 /// A question to a process. It returns whether the process can be asked again.
 type ChildQuestion<'a, T> =
-    dyn FnMut(&mut ObjectChild, &Patience<'_>) -> Result<(T, AfterAnswer), ChildFailure> + 'a;
+    dyn FnMut(&mut ObjectChild, &ChildPatience<'_>) -> Result<(T, AfterAnswer), ChildFailure> + 'a;
 
 impl GitObjects {
     pub(super) fn new(git: GitProgram, patience: Duration) -> Self {
@@ -106,7 +106,7 @@ impl GitObjects {
         question: &mut ChildQuestion<'_, T>,
     ) -> Result<T, ToolError> {
         let is_stopped = || cancel.is_cancelled();
-        let patience = Patience { time: self.patience, is_stopped: &is_stopped };
+        let patience = ChildPatience { time: self.patience, is_stopped: &is_stopped };
         let pool = match purpose {
             ChildPurpose::Contents => &self.contents,
             ChildPurpose::Sizes => &self.sizes,
@@ -257,7 +257,7 @@ impl ObjectSource for GitObjects {
         is_stopped: &dyn Fn() -> bool,
         each: &mut dyn FnMut(Option<&[u8]>),
     ) -> Result<(), ToolError> {
-        let patience = Patience { time: self.patience, is_stopped };
+        let patience = ChildPatience { time: self.patience, is_stopped };
         match BlobBatch::new(&self.git, ids, most, patience).run(each) {
             Ok(()) => Ok(()),
             Err(BatchFailure::Start(err)) => Err(err),

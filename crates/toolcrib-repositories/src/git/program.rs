@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use toolcrib_core::{Cancel, ErrorKind, ToolError};
 
-use crate::git::child_output::{ChildOutput, Patience};
+use crate::git::child_output::{ChildOutput, ChildPatience};
 
 /// The longest time for an answer about a revision. Nothing of it depends on the size of the repository.
 const MOST_RUN_TIME: Duration = Duration::from_secs(20);
@@ -110,7 +110,7 @@ impl GitProgram {
         let mut child = self.start(args, Stdio::piped())?;
         drop(child.0.stdin.take());
         let is_stopped = || cancel.is_cancelled();
-        let patience = Patience { time: MOST_RUN_TIME, is_stopped: &is_stopped };
+        let patience = ChildPatience { time: MOST_RUN_TIME, is_stopped: &is_stopped };
         let read = |pipe: Option<std::os::fd::OwnedFd>| {
             let Some(pipe) = pipe else { return Ok(Vec::new()) };
             ChildOutput::new(pipe).read_to_end(MOST_RUN_BYTES, &patience)

@@ -73,7 +73,7 @@ pub(super) struct ApiQuestion<'a> {
 pub(super) enum AnswerLife {
     /// For ever, because the question names an object by its id. Its reply is not kept here.
     Ever,
-    /// Until it changes. It is asked for again with its ETag.
+    /// Until it changes. It is asked for again with its entity tag.
     UntilChanged,
 }
 
@@ -137,7 +137,7 @@ impl GitHubApi {
                 let message = format!("`{}` names a next page that is not its own", self.host());
                 return Err(ToolError::new(ErrorKind::Io, message).into());
             };
-            path = next.to_owned();
+            next.clone_into(&mut path);
         }
         Ok(pages)
     }
@@ -260,14 +260,13 @@ impl GitHubApi {
                 headers: headers.clone(),
                 most_bytes: question.most_bytes,
                 time: deadline.left(self.host())?,
-                reach: self.address.reach(),
+                reach: self.address.api_reach(),
                 ..FetchRequest::get(url)
             };
             let reply = self.fetch(&request, deadline)?;
-            match &reply.redirect {
-                Some(next) if self.address.has(next) => url = next.clone(),
-                _ => return Ok(reply),
-            }
+            let next = reply.redirect.clone().filter(|next| self.address.has(next));
+            let Some(next) = next else { return Ok(reply) };
+            url = next;
         }
         let message = format!("`{}` leads on and on", self.host());
         Err(ToolError::new(ErrorKind::Failed, message).with("reason", "too_many_redirects"))

@@ -76,7 +76,7 @@ impl ApiAddress {
     }
 
     /// Which addresses a request to the API may reach. Another API than that of github.com was named by the operator.
-    pub(super) fn reach(&self) -> HostReach {
+    pub(super) fn api_reach(&self) -> HostReach {
         match self.host() {
             PUBLIC_API_HOST => HostReach::OpenInternet,
             _ => HostReach::Operator,
@@ -104,7 +104,7 @@ impl ApiAddress {
         let host = url.host_str()?;
         let is_beside =
             host == self.host() || host.strip_prefix("codeload.") == Some(self.web_host());
-        Some(if is_beside { self.reach() } else { HostReach::OpenInternet })
+        Some(if is_beside { self.api_reach() } else { HostReach::OpenInternet })
     }
 }
 
@@ -116,7 +116,10 @@ mod tests {
     fn only_the_public_api_is_of_the_open_internet_and_has_its_own_origin() {
         let public = ApiAddress::parse("https://api.github.com/").unwrap();
         assert_eq!(public.url("/repos/a/b"), "https://api.github.com/repos/a/b");
-        assert_eq!((public.reach(), public.web_host()), (HostReach::OpenInternet, "github.com"));
+        assert_eq!(
+            (public.api_reach(), public.web_host()),
+            (HostReach::OpenInternet, "github.com")
+        );
         assert!(public.has("https://api.github.com/repositories/1"));
         for url in [
             "http://api.github.com/x",
@@ -128,7 +131,7 @@ mod tests {
             assert!(!public.has(url), "{url}");
         }
         let own = ApiAddress::parse("https://ghe.example/api/v3").unwrap();
-        assert_eq!((own.reach(), own.web_host()), (HostReach::Operator, "ghe.example"));
+        assert_eq!((own.api_reach(), own.web_host()), (HostReach::Operator, "ghe.example"));
         assert_eq!(own.path_of("https://ghe.example/api/v3/x?page=2"), Some("/x?page=2"));
         assert_eq!(own.path_of("https://ghe.example/api/v30/x"), None);
     }

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use toolcrib_core::ToolError;
-use toolcrib_core::pull_requests::{PullRequestCheck, PullRequestChecks};
+use toolcrib_core::pull_requests::{CheckOutcome, PullRequestCheck, PullRequestChecks};
 
 use crate::github::api::GitHubApi;
 use crate::github::api_reply::ApiFailure;
@@ -34,14 +34,6 @@ struct CommitStatusReply {
     target_url: Option<String>,
 }
 
-/// How a check stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum CheckOutcome {
-    Passed,
-    Failed,
-    Pending,
-}
-
 /// Returns the checks of a commit.
 pub(super) fn checks_of(
     api: &GitHubApi,
@@ -57,7 +49,7 @@ pub(super) fn checks_of(
     let runs = runs.into_iter().flat_map(|page| page.check_runs).map(CheckRunReply::check);
     let statuses = statuses.into_iter().flat_map(|page| page.statuses);
     let list: Vec<PullRequestCheck> = runs.chain(statuses.map(CommitStatusReply::check)).collect();
-    let count = |outcome: CheckOutcome| list.iter().filter(|it| outcome_of(it) == outcome).count();
+    let count = |outcome: CheckOutcome| list.iter().filter(|it| it.outcome() == outcome).count();
     let notes: Vec<String> = runs_note.into_iter().chain(note).collect();
     Ok(PullRequestChecks {
         total: list.len(),
@@ -100,13 +92,5 @@ impl CommitStatusReply {
         let status = if is_pending { "in_progress" } else { "completed" }.to_owned();
         let conclusion = (!is_pending).then_some(self.state);
         PullRequestCheck { name: self.context, status, conclusion, url: self.target_url }
-    }
-}
-
-fn outcome_of(check: &PullRequestCheck) -> CheckOutcome {
-    match (check.status.as_str(), check.conclusion.as_deref()) {
-        ("completed", Some("success" | "neutral" | "skipped")) => CheckOutcome::Passed,
-        ("completed", _) => CheckOutcome::Failed,
-        _ => CheckOutcome::Pending,
     }
 }

@@ -1,4 +1,4 @@
-//! Replies of GitHub that may have changed since: each is asked for again with its ETag, and costs nothing of the rate
+//! Replies of GitHub that may have changed since: each is asked for again with its entity tag, and costs nothing of the rate
 //! limit if it still holds.
 
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use crate::github::api_answer::ApiAnswer;
 const MOST_KNOWN_REPLIES: usize = 64;
 const MOST_KNOWN_REPLY_BYTES: usize = 1 << 20;
 
-/// A reply, and the ETag it came with.
+/// A reply, and the entity tag it came with.
 #[derive(Clone)]
 pub(super) struct KnownReply {
     pub(super) etag: String,

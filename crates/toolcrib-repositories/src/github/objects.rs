@@ -124,9 +124,12 @@ impl GitHubObjects {
         let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(above) = places.get(id).cloned() else { return };
         for entry in tree.entries().filter(|entry| entry.kind == TreeEntryKind::Directory) {
-            places.entry(entry.id).or_insert_with(|| match above.is_empty() {
-                true => entry.name.to_vec(),
-                false => [&above, entry.name].join(&b'/'),
+            places.entry(entry.id).or_insert_with(|| {
+                if above.is_empty() {
+                    entry.name.to_vec()
+                } else {
+                    [&above, entry.name].join(&b'/')
+                }
             });
         }
     }

@@ -1,5 +1,7 @@
 //! From the name of a repository and a revision, as people write them, to a commit.
 
+use std::fmt::Write;
+
 use serde::Deserialize;
 use toolcrib_core::{ErrorKind, ToolError, nearest};
 
@@ -139,9 +141,10 @@ fn no_commit(
                 branches.into_iter().flatten().map(|branch| branch.name).collect();
             let near = nearest::nearest(revision, names.iter().map(String::as_str), 3);
             let message = format!("the repository `{full_name}` has no revision `{revision}`");
-            ToolError::new(ErrorKind::NotFound, message).hint(match near.is_empty() {
-                true => "write a branch, a tag or a commit of the repository".to_owned(),
-                false => format!("did you mean {}?", nearest::either(&near)),
+            ToolError::new(ErrorKind::NotFound, message).hint(if near.is_empty() {
+                "write a branch, a tag or a commit of the repository".to_owned()
+            } else {
+                format!("did you mean {}?", nearest::either(&near))
             })
         }
         _ => failure.error,
@@ -156,7 +159,9 @@ fn escaped(revision: &str) -> String {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'/' => {
                 path.push(char::from(byte));
             }
-            _ => path.push_str(&format!("%{byte:02X}")),
+            _ => {
+                let _ = write!(path, "%{byte:02X}");
+            }
         }
     }
     path

@@ -114,7 +114,8 @@ fn names_that_are_no_text_go_from_a_listing_to_a_reading() {
 
 #[test]
 fn a_long_file_is_cut_and_read_on() {
-    let text: String = (0..30_000).map(|number| format!("line {number}\n")).collect();
+    let lines = (0..30_000).map(|number| format!("line {number}\n"));
+    let text = lines.collect::<Vec<_>>().concat();
     let sample = Sample::default().file("long.txt", &text);
     each_kind(&sample, |repository| {
         let first = call(repository, "read_file", &json!({"path": "long.txt"}));

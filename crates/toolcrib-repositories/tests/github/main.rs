@@ -5,12 +5,14 @@
 
 mod changes;
 mod failures;
+#[path = "../fixture/github_net.rs"]
 mod github_net;
+#[path = "../fixture/github_server.rs"]
 mod github_server;
 mod limits;
 mod pull_requests;
 mod request_counts;
-#[path = "../behaviours/sample.rs"]
+#[path = "../fixture/sample.rs"]
 mod sample;
 mod secrets;
 mod served;

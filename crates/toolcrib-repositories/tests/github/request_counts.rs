@@ -1,5 +1,7 @@
 //! How many requests things cost.
 
+use toolcrib_core::Cancel;
+
 use crate::sample::Sample;
 use crate::served::{Served, grep, list_all, many_files, read};
 
@@ -43,7 +45,7 @@ fn opening_again_costs_nothing_of_the_limit() {
     assert_eq!(grep(&repository, "needle").unwrap(), 9);
     let left = served.server.plan().left;
     served.taken();
-    let again = repository.open_again(&Default::default()).unwrap();
+    let again = repository.open_again(&Cancel::default()).unwrap();
     let seen = served.server.take_seen();
     assert!(seen.len() <= 3 && seen.iter().all(|it| it.status == 304), "{seen:?}");
     assert_eq!(served.server.plan().left, left);
@@ -63,7 +65,7 @@ fn a_cut_listing_costs_at_most_one_request_for_each_directory() {
         let directories = 1 + 3 + 20;
         let seen = served.taken();
         // The listing that was cut is the one more; what is whole in it need not be asked for.
-        let whole = if most_entries < 20 { 0 } else { 1 };
+        let whole = usize::from(most_entries >= 20);
         assert!(seen <= directories + 1 - whole, "{most_entries} {seen}");
         assert_eq!(list_all(&repository), 223);
         assert_eq!(served.taken(), 0);

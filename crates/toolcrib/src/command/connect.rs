@@ -138,6 +138,7 @@ fn remove(global: &Global, terminal: Terminal, name: &str) -> Result<Exit, CliEr
 struct Opened {
     place: RepositoryPlace,
     commit: Option<String>,
+    notices: Vec<String>,
     top: Listing,
 }
 
@@ -174,7 +175,10 @@ fn test(
             return Ok(Exit::Failed);
         }
     };
-    let Opened { place, commit, top } = opened;
+    let Opened { place, commit, notices, top } = opened;
+    for notice in &notices {
+        terminal.warn(notice);
+    }
     if format == Format::Json {
         let body = json!({"place": place.to_string(), "commit": commit,
             "directories": top.directories, "files": top.files});
@@ -197,7 +201,7 @@ fn opened(crib: &Crib, place: &RepositoryPlace) -> Result<Opened, CliError> {
             let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
             *(if is_directory { &mut top.directories } else { &mut top.files }) += 1;
         }
-        return Ok(Opened { place: place.clone(), commit: None, top });
+        return Ok(Opened { place: place.clone(), commit: None, notices: Vec::new(), top });
     }
     let cancel = Cancel::default();
     let source = crib.repositories().source(place.clone());
@@ -208,7 +212,8 @@ fn opened(crib: &Crib, place: &RepositoryPlace) -> Result<Opened, CliError> {
     let repository = source.open_for(TEST_SESSION, &cancel).map_err(told)?;
     let files = repository.connect(&cancel).files;
     let top = Tree::list(&*files, ".", 1).map_err(told)?;
-    Ok(Opened { place: place.clone(), commit: Some(repository.commit()), top })
+    let (commit, notices) = (Some(repository.commit()), repository.notices());
+    Ok(Opened { place: place.clone(), commit, notices, top })
 }
 
 /// Returns the connection of a name.

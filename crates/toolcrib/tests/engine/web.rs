@@ -30,8 +30,8 @@ fn host() -> TestHost {
     TestHost::start(|path, stream| match path.split('?').next().unwrap_or_default() {
         "/page" => write(stream, "200 OK", "text/html; charset=utf-8", PAGE),
         "/long" => {
-            let lines: String = (0..20_000).map(|line| format!("line {line}\n")).collect();
-            write(stream, "200 OK", "text/plain", &lines);
+            let lines: Vec<String> = (0..20_000).map(|line| format!("line {line}")).collect();
+            write(stream, "200 OK", "text/plain", &lines.join("\n"));
         }
         "/huge" => write(stream, "200 OK", "text/plain", &"x".repeat(2 << 20)),
         "/away" => {
