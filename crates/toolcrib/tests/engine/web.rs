@@ -35,8 +35,8 @@ fn host() -> TestHost {
         }
         "/huge" => write(stream, "200 OK", "text/plain", &"x".repeat(2 << 20)),
         "/away" => {
-            let head =
-                "HTTP/1.1 302 Found\r\nLocation: https://other.test/x\r\nContent-Length: 0\r\n\r\n";
+            let to = path.split('?').nth(1).unwrap_or_default();
+            let head = format!("HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\n\r\n");
             let _ = stream.write_all(head.as_bytes());
         }
         "/search" => {
@@ -140,9 +140,16 @@ fn what_is_no_page_is_an_error_with_the_next_step() {
     let missing = fetch("/missing").json().clone();
     assert_eq!(missing["error"]["code"], "fetch_failed", "{missing}");
     assert_eq!(missing["output"], "Error: Failed to fetch - the server answered 404");
-    let away = fetch("/away").json().clone();
-    let message = away["error"]["message"].as_str().unwrap();
-    assert!(message.contains("https://other.test/x"), "{away}");
+    let other = format!("http://other.test:{}/x", host.port());
+    for (to, expect) in [
+        (other.as_str(), format!("it leads to {other}, on another host")),
+        ("https://other.test/x", "it leads to a URL that cannot be fetched".to_owned()),
+        ("ftp://other.test/x", "it leads to a URL that cannot be fetched".to_owned()),
+    ] {
+        let away = fetch(&format!("/away?{to}")).json().clone();
+        let message = away["error"]["message"].as_str().unwrap();
+        assert!(message.contains(&expect) && away["error"]["code"] == "fetch_failed", "{away}");
+    }
     for (url, code) in [
         ("ftp://a.test/", "invalid_url"),
         ("not a url", "invalid_url"),
