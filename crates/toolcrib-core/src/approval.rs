@@ -97,7 +97,7 @@ pub struct ApprovalQuestion {
     pub changes: Vec<ExpectedChange>,
     /// The absolute paths of the files that the tool itself would change.
     pub files: Vec<String>,
-    /// The hosts that its command can reach. Nothing if it has no command.
+    /// The hosts that its command can reach, or that the tool asks itself. Nothing if it has no command and asks none.
     pub network: Option<Vec<String>>,
     /// Why the call is asked about, in a sentence for people.
     pub why: String,

@@ -10,6 +10,9 @@ use crate::error::{ErrorKind, ToolError};
 
 /// Knows pull requests.
 pub trait PullRequests: Send + Sync {
+    /// Returns the host that is asked, if there is one.
+    fn host(&self) -> Option<String>;
+
     /// Returns how a pull request stands.
     fn status(
         &self,
@@ -164,6 +167,10 @@ pub struct PullRequestReview {
 pub struct NoPullRequests;
 
 impl PullRequests for NoPullRequests {
+    fn host(&self) -> Option<String> {
+        None
+    }
+
     fn status(&self, _: &PullRequestQuestion, _: &Cancel) -> Result<PullRequestStatus, ToolError> {
         Err(ToolError::new(ErrorKind::Unavailable, "GitHub is not connected here")
             .hint("log in with `gh auth login`, or set GITHUB_TOKEN"))

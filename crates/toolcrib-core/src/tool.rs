@@ -210,6 +210,8 @@ impl Meter {
 /// A connected repository.
 #[derive(Clone)]
 pub struct Connection {
+    /// The host that it is on, if it is not on this machine.
+    pub host: Option<String>,
     /// Its files.
     pub files: Arc<dyn Tree>,
     /// Search in them.

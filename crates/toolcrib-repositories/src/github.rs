@@ -1,7 +1,7 @@
 //! A repository on GitHub. Its REST API is the source of objects, and of the status of pull requests.
 
 mod api;
-mod api_address;
+pub(crate) mod api_address;
 mod api_answer;
 mod api_reply;
 mod archive;

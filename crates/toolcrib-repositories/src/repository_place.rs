@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use toolcrib_core::{ErrorKind, ToolError};
 
+use crate::github::api_address::ApiAddress;
+
 /// The API of github.com.
 pub const GITHUB_API: &str = "https://api.github.com";
 
@@ -39,6 +41,9 @@ pub enum RepositoryPlace {
 impl RepositoryPlace {
     /// Reads a place. Paths must be absolute, because a place is used from everywhere.
     pub fn parse(text: &str) -> Result<Self, ToolError> {
+        if text.chars().any(char::is_control) {
+            return Err(bad(&text.escape_debug().to_string(), "it has control characters"));
+        }
         let (place, revision) = match text.split_once('#') {
             None => (text, None),
             Some((_, "")) => return Err(bad(text, "no revision follows `#`")),
@@ -84,6 +89,9 @@ fn github(text: &str, name: &str) -> Result<(String, [String; 2]), ToolError> {
         Some(host) if host.contains(['/', '@']) || host.is_empty() => return Err(not_named()),
         Some(host) => format!("https://{host}/api/v3"),
     };
+    if ApiAddress::parse(&api_url).is_err() {
+        return Err(bad("github:…", "the address of its server is not one"));
+    }
     Ok((api_url, names.map(str::to_owned)))
 }
 
@@ -150,6 +158,8 @@ mod tests {
             ("github:o/..", "OWNER/NAME"),
             ("github:o/n?x=1", "OWNER/NAME"),
             ("github:user@host/o/n", "OWNER/NAME"),
+            ("github:https://user:secret@host/o/n", "not one"),
+            ("/srv/a\nb", "control"),
         ] {
             let err = RepositoryPlace::parse(text).unwrap_err();
             assert!(err.message.contains(why), "{text}: {err}");

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use toolcrib_core::net::Net;
@@ -14,14 +14,15 @@ use toolcrib_core::{
 };
 
 use crate::git::repository::{GitRepository, GitRepositoryOptions};
+use crate::github::api_address::ApiAddress;
 use crate::github::options::GitHubOptions;
 use crate::github::place::GitHubPlace;
 use crate::github::repository::GitHubRepository;
 
-/// How many sessions are known to read a commit.
+/// For how many sessions the commit that they read is known. Those that read longest ago are forgotten first.
 const MOST_SESSIONS: usize = 256;
 
-/// How long what a revision leads to holds for sessions that begin.
+/// For how long a session that begins takes the commit that was found last.
 const FRESH_TIME: Duration = Duration::from_secs(10);
 
 /// A repository that is open at a commit.
@@ -30,9 +31,7 @@ pub trait OpenRepository: Send + Sync {
     fn commit(&self) -> String;
 
     /// Returns what whoever connects it should know, such as another name that it has by now.
-    fn notices(&self) -> Vec<String> {
-        Vec::new()
-    }
+    fn notices(&self) -> Vec<String>;
 
     /// Returns files and search as the connection of one call.
     fn connect(&self, cancel: &Cancel) -> Connection;
@@ -41,6 +40,10 @@ pub trait OpenRepository: Send + Sync {
 impl OpenRepository for GitRepository {
     fn commit(&self) -> String {
         Self::commit(self)
+    }
+
+    fn notices(&self) -> Vec<String> {
+        Vec::new()
     }
 
     fn connect(&self, cancel: &Cancel) -> Connection {
@@ -67,16 +70,31 @@ type Opener = dyn Fn(&Cancel) -> Result<Arc<dyn OpenRepository>, ToolError> + Se
 
 /// A repository that is opened when it is needed.
 pub struct RepositorySource {
+    /// The host that it is on, if it is not on this machine.
+    host: Option<String>,
     open: Box<Opener>,
+    /// Held while it is opened, so that many first calls open it once.
+    opening: Mutex<()>,
     opened: Mutex<OpenedRepositories>,
 }
 
 #[derive(Default)]
 struct OpenedRepositories {
-    /// Which session reads which commit, those that began last behind.
+    /// Which session reads which commit, those that read last behind.
     sessions: VecDeque<(String, Arc<dyn OpenRepository>)>,
     /// What was opened last, and when.
     last: Option<(Instant, Arc<dyn OpenRepository>)>,
+}
+
+impl OpenedRepositories {
+    /// Returns what a session reads, if it has read before.
+    fn known(&mut self, session: &str) -> Option<Arc<dyn OpenRepository>> {
+        let at = self.sessions.iter().position(|(known, _)| known == session)?;
+        let known = self.sessions.remove(at)?;
+        let repository = Arc::clone(&known.1);
+        self.sessions.push_back(known);
+        Some(repository)
+    }
 }
 
 impl RepositorySource {
@@ -84,7 +102,8 @@ impl RepositorySource {
     pub fn new(
         open: impl Fn(&Cancel) -> Result<Arc<dyn OpenRepository>, ToolError> + Send + Sync + 'static,
     ) -> Self {
-        Self { open: Box::new(open), opened: Mutex::default() }
+        let (opening, opened) = (Mutex::default(), Mutex::default());
+        Self { host: None, open: Box::new(open), opening, opened }
     }
 
     /// Returns a git repository on disk.
@@ -98,7 +117,8 @@ impl RepositorySource {
     /// Returns a repository on GitHub.
     pub fn github(net: Arc<dyn Net>, place: GitHubPlace, options: GitHubOptions) -> Self {
         let last = Mutex::<Option<Arc<GitHubRepository>>>::default();
-        Self::new(move |cancel| {
+        let host = host_of(&place.api_url);
+        let source = Self::new(move |cancel| {
             let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
             let now = if let Some(last) = &*last {
                 last.open_again(cancel)?
@@ -109,7 +129,8 @@ impl RepositorySource {
             let now = Arc::new(now);
             *last = Some(Arc::clone(&now));
             Ok(now as _)
-        })
+        });
+        Self { host, ..source }
     }
 
     /// Returns the repository as one call of a session sees it. It is opened when the call reads from it.
@@ -121,7 +142,11 @@ impl RepositorySource {
             denied: Mutex::default(),
             connection: OnceLock::new(),
         });
-        Connection { files: Arc::clone(&lazy) as _, search: lazy }
+        Connection { host: self.host.clone(), files: Arc::clone(&lazy) as _, search: lazy }
+    }
+
+    fn opened(&self) -> MutexGuard<'_, OpenedRepositories> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Opens the repository for a session.
@@ -130,21 +155,25 @@ impl RepositorySource {
         session: &str,
         cancel: &Cancel,
     ) -> Result<Arc<dyn OpenRepository>, ToolError> {
-        // Held while it is opened, so that many first calls open it once.
-        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, known)) = opened.sessions.iter().find(|(known, _)| known == session) {
-            return Ok(Arc::clone(known));
+        if let Some(known) = self.opened().known(session) {
+            return Ok(known);
         }
-        let repository = match &opened.last {
-            Some((at, last)) if at.elapsed() < FRESH_TIME => Arc::clone(last),
+        let _opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = self.opened().known(session) {
+            return Ok(known);
+        }
+        let last = self.opened().last.clone();
+        let (at, repository) = match last {
+            Some((at, last)) if at.elapsed() < FRESH_TIME => (at, last),
             last => {
                 let now = (self.open)(cancel)?;
                 // The same commit keeps its index.
-                let same = last.as_ref().filter(|(_, last)| last.commit() == now.commit());
-                same.map_or(now, |(_, last)| Arc::clone(last))
+                let same = last.filter(|(_, last)| last.commit() == now.commit());
+                (Instant::now(), same.map_or(now, |(_, last)| last))
             }
         };
-        opened.last = Some((Instant::now(), Arc::clone(&repository)));
+        let mut opened = self.opened();
+        opened.last = Some((at, Arc::clone(&repository)));
         if opened.sessions.len() >= MOST_SESSIONS {
             opened.sessions.pop_front();
         }
@@ -181,6 +210,11 @@ impl LazyConnection {
     fn files(&self) -> Result<&dyn Tree, ToolError> {
         Ok(&*self.opened()?.files)
     }
+}
+
+/// Returns the host of the API, as rules about hosts name it.
+fn host_of(api_url: &str) -> Option<String> {
+    ApiAddress::parse(api_url).ok().map(|address| address.host().to_owned())
 }
 
 /// Returns an error that is about the repository, and not about a path in it.
@@ -248,6 +282,10 @@ mod tests {
             self.0.clone()
         }
 
+        fn notices(&self) -> Vec<String> {
+            Vec::new()
+        }
+
         fn connect(&self, _: &Cancel) -> Connection {
             unreachable!("nothing is read here")
         }
@@ -264,9 +302,15 @@ mod tests {
         let commit = |session: &str| source.open_for(session, &Cancel::default()).unwrap().commit();
         assert_eq!((commit("a"), commit("b")), ("commit 0".to_owned(), "commit 0".to_owned()));
         // As if time had passed.
-        source.opened.lock().unwrap().last.as_mut().unwrap().0 -= FRESH_TIME;
+        source.opened().last.as_mut().unwrap().0 -= FRESH_TIME;
         assert_eq!((commit("c"), commit("a")), ("commit 1".to_owned(), "commit 0".to_owned()));
         assert_eq!(opened.load(Ordering::Relaxed), 2);
+        // A session that reads again and again is not forgotten for those that come after it.
+        for number in 0..MOST_SESSIONS * 2 {
+            commit(&format!("new {number}"));
+            assert_eq!(commit("a"), "commit 0");
+        }
+        assert_eq!(commit("b"), "commit 1", "which was not read for long");
     }
 
     #[test]

@@ -138,6 +138,8 @@ fn message(tool: &str, error: &ToolError, number: impl Fn(&str) -> u64) -> Strin
             format!("Tool output exceeded {} bytes", number("limit_bytes"))
         }
         ErrorKind::Timeout => format!("Tool execution exceeded {}ms", number("limit_ms")),
+        // It is about no file.
+        _ if tool == "check_pr_status" => error.message.clone(),
         ErrorKind::NotFound => "ENOENT: file not found".to_owned(),
         ErrorKind::Permission => "EACCES: permission denied".to_owned(),
         ErrorKind::Exists => "EEXIST: file already exists".to_owned(),

@@ -94,8 +94,13 @@ fn error_reply(failure: &Failure<'_>) -> Value {
     })
 }
 
-/// Returns the output as content if it is a listing: several lines, of a call that changed nothing.
+/// Returns the page that was fetched. Returns the output as content if it is a listing: several lines, of a call that
+/// changed nothing.
 fn render(reply: &Value) -> Rendering<'_> {
+    if let Some(text) = reply["metadata"]["content"].as_str() {
+        let is_cut = reply["metadata"]["content_cut"] == true;
+        return Rendering::Content { text, is_cut };
+    }
     let text = reply["output"].as_str().unwrap_or_default();
     let is_unchanged = reply["files_affected"].as_array().is_some_and(Vec::is_empty);
     if is_unchanged && text.contains('\n') {

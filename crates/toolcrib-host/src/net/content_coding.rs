@@ -71,6 +71,9 @@ pub(super) struct ReadBody {
     pub(super) is_cut: bool,
 }
 
+/// How a brotli body begins that wants a window larger than the standard has.
+const LARGE_WINDOW: u8 = 0x11;
+
 /// Reads a body up to `most` bytes after it was decompressed.
 pub(super) fn read_body<S: Read>(
     body: &mut BodyReader<'_, '_, S>,
@@ -85,6 +88,10 @@ pub(super) fn read_body<S: Read>(
     // Some hosts name a coding for no body at all.
     if length == 0 {
         return Ok(ReadBody::default());
+    }
+    // A window of up to 1 GiB, which no standard has, would be taken before anything came out.
+    if coding == ContentCoding::Brotli && start[0] & 0x7f == LARGE_WINDOW {
+        return Err(told(io::ErrorKind::InvalidData.into(), coding));
     }
     let is_zlib = start[0] & 0x0f == 8 && u16::from_be_bytes(start).is_multiple_of(31);
     let encoded = Cell::new(length as u64);

@@ -179,6 +179,7 @@ fn is_broken_off(err: &io::Error) -> bool {
 fn unreachable(target: &FetchTarget, why: &str) -> ToolError {
     ToolError::new(ErrorKind::Io, format!("`{}` cannot be reached: {why}", target.host()))
         .with("reason", "unreachable")
+        .hint("check the name of the host, and that this machine reaches it")
 }
 
 /// Returns the error of a request that failed on its way.

@@ -31,7 +31,10 @@ const SETTINGS: [&str; 7] = [
 ];
 
 /// Variables that git reads beside its settings.
-const VARIABLES: [(&str, &str); 12] = [
+const VARIABLES: [(&str, &str); 13] = [
+    // Stronger than every setting of the repository: nothing is fetched, also by a git that does not know
+    // `GIT_NO_LAZY_FETCH`.
+    ("GIT_ALLOW_PROTOCOL", ""),
     ("GIT_CONFIG_NOSYSTEM", "1"),
     ("GIT_CONFIG_SYSTEM", "/dev/null"),
     ("GIT_CONFIG_GLOBAL", "/dev/null"),

@@ -104,7 +104,7 @@ impl GitRepository {
 
     /// Returns files and search as the connection of one call.
     pub fn connect(&self, cancel: &Cancel) -> Connection {
-        Connection { files: Arc::new(self.files_for(cancel)), search: self.search() }
+        Connection { host: None, files: Arc::new(self.files_for(cancel)), search: self.search() }
     }
 }
 

@@ -9,7 +9,7 @@ const PUBLIC_API_HOST: &str = "api.github.com";
 
 /// The address of a REST API.
 #[derive(Clone, Debug)]
-pub(super) struct ApiAddress {
+pub(crate) struct ApiAddress {
     url: Url,
     /// The text of the URL, without a slash at its end.
     base: String,
@@ -17,7 +17,7 @@ pub(super) struct ApiAddress {
 
 impl ApiAddress {
     /// Parses an address that a setting names.
-    pub(super) fn parse(text: &str) -> Result<Self, ToolError> {
+    pub(crate) fn parse(text: &str) -> Result<Self, ToolError> {
         let refuse = |why: &str| {
             let text: String = text.chars().take(200).collect();
             let message = format!("the API address `{}` {why}", text.escape_debug());
@@ -43,7 +43,7 @@ impl ApiAddress {
     }
 
     /// The host of the API, as errors name it.
-    pub(super) fn host(&self) -> &str {
+    pub(crate) fn host(&self) -> &str {
         self.url.host_str().unwrap_or_default()
     }
 

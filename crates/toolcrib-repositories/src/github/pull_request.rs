@@ -203,6 +203,10 @@ impl GitHubPullRequests {
 }
 
 impl PullRequests for GitHubPullRequests {
+    fn host(&self) -> Option<String> {
+        ApiAddress::parse(&self.access.api_url).ok().map(|address| address.host().to_owned())
+    }
+
     fn status(
         &self,
         question: &PullRequestQuestion,

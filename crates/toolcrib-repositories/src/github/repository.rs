@@ -131,7 +131,8 @@ impl GitHubRepository {
 
     /// Returns files and search as the connection of one call.
     pub fn connect(&self, cancel: &Cancel) -> Connection {
-        Connection { files: Arc::new(self.files_for(cancel)), search: self.search() }
+        let host = Some(self.api.host().to_owned());
+        Connection { host, files: Arc::new(self.files_for(cancel)), search: self.search() }
     }
 }
 

@@ -102,7 +102,7 @@ impl Repository {
             Opened::Folder(workspace, engine) => {
                 let call = CallId("01".to_owned());
                 let files = workspace.for_call(call, &"test".into(), Cancel::default());
-                Connection { files: Arc::new(files), search: Arc::clone(engine) as _ }
+                Connection { host: None, files: Arc::new(files), search: Arc::clone(engine) as _ }
             }
             Opened::Git(repository) => repository.connect(&Cancel::default()),
             Opened::GitHub(repository, _) => repository.connect(&Cancel::default()),

@@ -71,10 +71,7 @@ impl Taint {
         if tier == Tier::Safe || !self.is_marked(session, now) {
             return decision;
         }
-        let rule = format!(
-            "a command of this session could reach the network; without that: {}",
-            decision.rule
-        );
+        let rule = format!("this session could reach the network; without that: {}", decision.rule);
         decision.ask_instead(rule)
     }
 }

@@ -14,6 +14,9 @@ use crate::operation::web_page::{self, WebPage};
 /// The most bytes of a page that are read.
 const MOST_PAGE_BYTES: usize = 10 << 20;
 
+/// The most bytes of a text that a model is given.
+const MOST_MODEL_BYTES: usize = 256 << 10;
+
 /// How much of the time of a call the page may take. The rest is the model's.
 const PAGE_SHARE: u64 = 2;
 
@@ -103,11 +106,15 @@ impl Tool for WebFetch {
             ErrorKind::Cancelled => err,
             _ => ToolError { message: format!("Failed to fetch URL: {}", err.message), ..err },
         };
-        let page = web_page::fetch(ctx, &args.url, page_time, MOST_PAGE_BYTES).map_err(failed)?;
-        let WebPage { url, text, notices, .. } = page;
+        let mut page =
+            web_page::fetch(ctx, &args.url, page_time, MOST_PAGE_BYTES).map_err(failed)?;
         let Some(prompt) = args.prompt else {
+            page.shorten(ctx);
+            let WebPage { text, notices, .. } = page;
             return Ok(Reply { content: Some(text), processed_content: None, warnings: notices });
         };
+        page.truncate(MOST_MODEL_BYTES);
+        let WebPage { url, text, notices, .. } = page;
         let time = deadline.saturating_sub(ctx.clock.elapsed().saturating_sub(started));
         let question = TextQuestion { prompt, text, source: url, time };
         let ModelAnswer { text, traffic } = ctx.outside.model.answer(&question, &ctx.cancel)?;

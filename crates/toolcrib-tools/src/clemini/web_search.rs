@@ -56,15 +56,26 @@ static DECLARATION: Declaration = Declaration {
     tier: Tier::Restricted,
     effect: Effect::Read,
     limits: Limits { deadline_ms: 30_000, output_bytes: 256 << 10 },
-    examples: &[Example {
-        about: "An empty query is an error.",
-        files: &[],
-        before: &[],
-        args: r#"{"query": " "}"#,
-        reply: r#"{"error": "`query` is empty", "error_code": "INVALID_ARGUMENT",
-            "context": {"hint": "give a few words to search for"}}"#,
-        leaves: &[],
-    }],
+    examples: &[
+        Example {
+            about: "A domain is given alone, without a path.",
+            files: &[],
+            before: &[],
+            args: r#"{"query": "tokio runtime", "allowed_domains": ["docs.rs/tokio"]}"#,
+            reply: r#"{"error": "`docs.rs/tokio` is no domain", "error_code": "INVALID_ARGUMENT",
+                "context": {"hint": "give a domain alone, such as docs.rs"}}"#,
+            leaves: &[],
+        },
+        Example {
+            about: "An empty query is an error.",
+            files: &[],
+            before: &[],
+            args: r#"{"query": " "}"#,
+            reply: r#"{"error": "`query` is empty", "error_code": "INVALID_ARGUMENT",
+                "context": {"hint": "give a few words to search for"}}"#,
+            leaves: &[],
+        },
+    ],
 };
 
 impl Tool for WebSearch {
@@ -102,6 +113,7 @@ impl Tool for WebSearch {
         let (allowed, blocked) = (domains(&args.allowed_domains)?, domains(&args.blocked_domains)?);
         let is_wanted = |page: &FoundPage| {
             let host = host_of(&page.url).unwrap_or_default().to_ascii_lowercase();
+            let host = host.trim_end_matches('.');
             let is_below = |domain: &String| {
                 host.strip_suffix(domain.as_str())
                     .is_some_and(|it| it.is_empty() || it.ends_with('.'))

@@ -10,6 +10,8 @@ use toolcrib_core::{
     Ctx, Declaration, Effect, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
 };
 
+use crate::operation::web_page::untrusted;
+
 /// The part of the reply's room that is left for what is around it.
 const ENVELOPE_BYTES: usize = 1 << 10;
 
@@ -34,6 +36,8 @@ pub(crate) struct Reply {
     /// Whether checks or reviews are left out of the lists, because there is no room for all.
     #[serde(skip_serializing_if = "Option::is_none")]
     truncated: Option<bool>,
+    /// Whose words titles and names are.
+    warnings: Vec<String>,
 }
 
 static DECLARATION: Declaration = Declaration {
@@ -76,9 +80,10 @@ impl Tool for CheckPrStatus {
         &DECLARATION
     }
 
-    fn check(&self, _: &Ctx, args: &Args) -> Result<Plan, ToolError> {
+    fn check(&self, ctx: &Ctx, args: &Args) -> Result<Plan, ToolError> {
         question(args, Duration::ZERO)?;
-        Ok(Plan::default())
+        let hosts = ctx.outside.pull_requests.host().into_iter().collect();
+        Ok(Plan { hosts, ..Plan::default() })
     }
 
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply, ToolError> {
@@ -142,7 +147,8 @@ fn shortened(text: &str) -> String {
 
 /// Returns what fits into a reply. Checks that need somebody stay longest.
 fn reply_of(status: PullRequestStatus, room: usize) -> Reply {
-    let mut reply = Reply { status, truncated: None };
+    let warnings = vec![untrusted(&status.url)];
+    let mut reply = Reply { status, truncated: None, warnings };
     let length = |reply: &Reply| serde_json::to_vec(reply).map_or(0, |json| json.len());
     if length(&reply) <= room {
         return reply;

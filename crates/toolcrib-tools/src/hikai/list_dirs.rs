@@ -7,8 +7,7 @@ use toolcrib_core::{
     Ctx, Declaration, Effect, EntryKind, Example, Limits, Listing, Plan, Tier, Tool, ToolError,
 };
 
-use crate::operation::check;
-use crate::operation::repository::{connection, join};
+use crate::operation::repository::{connection, join, plan_directory};
 
 pub(crate) struct ListDirs;
 
@@ -100,7 +99,7 @@ impl Tool for ListDirs {
     }
 
     fn check(&self, ctx: &Ctx, args: &Args) -> Result<Plan, ToolError> {
-        check::directory(&*connection(ctx)?.files, args.path.as_deref().unwrap_or("."))
+        plan_directory(ctx, args.path.as_deref().unwrap_or("."))
     }
 
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply, ToolError> {

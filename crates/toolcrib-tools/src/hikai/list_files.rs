@@ -8,8 +8,7 @@ use toolcrib_core::{
     Ctx, Declaration, Effect, EntryKind, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
 };
 
-use crate::operation::check;
-use crate::operation::repository::{connection, join};
+use crate::operation::repository::{connection, join, plan_directory};
 
 pub(crate) struct ListFiles;
 
@@ -87,7 +86,7 @@ impl Tool for ListFiles {
 
     fn check(&self, ctx: &Ctx, args: &Args) -> Result<Plan, ToolError> {
         matcher(args)?;
-        check::directory(&*connection(ctx)?.files, args.path.as_deref().unwrap_or("."))
+        plan_directory(ctx, args.path.as_deref().unwrap_or("."))
     }
 
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply, ToolError> {

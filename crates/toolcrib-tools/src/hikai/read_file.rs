@@ -8,9 +8,9 @@ use toolcrib_core::{
     Ctx, Declaration, Effect, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
 };
 
-use crate::operation::repository::connection;
+use crate::operation::lines;
+use crate::operation::repository::{connection, plan_file};
 use crate::operation::text::{self, MAX_FILE_BYTES};
-use crate::operation::{check, lines};
 
 pub(crate) struct ReadFile;
 
@@ -85,7 +85,7 @@ impl Tool for ReadFile {
     }
 
     fn check(&self, ctx: &Ctx, args: &Args) -> Result<Plan, ToolError> {
-        check::file(&*connection(ctx)?.files, &args.path)
+        plan_file(ctx, &args.path)
     }
 
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply, ToolError> {

@@ -76,6 +76,10 @@ impl Tool for SearchCode {
             return Err(ToolError::new(ErrorKind::BadArgs, "`query` is empty")
                 .hint("give the text to search for"));
         }
+        // A repository on another host is not asked before the call is decided.
+        if let Some(host) = &connection.host {
+            return Ok(Plan { hosts: vec![host.clone()], ..Plan::default() });
+        }
         let ask = ask(ctx, args);
         connection.search.check(Some(&ask.pattern), &ask.scope)?;
         Ok(Plan::default())

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use serde_json::json;
 use toolcrib_core::command::HostTraffic;
+use toolcrib_core::hosts::hosts_in;
 use toolcrib_core::net::{FetchReply, FetchRequest, Politeness, Reuse};
 use toolcrib_core::{Ctx, ErrorKind, Plan, ToolError};
 use toolcrib_web::Document;
@@ -20,21 +22,23 @@ pub(crate) struct WebPage {
     pub(crate) bytes: usize,
     /// Whether it has more bytes than were read.
     pub(crate) is_cut: bool,
-    /// What it is, in words: its title, and what to know about its text.
+    /// Its title.
     pub(crate) title: Option<String>,
-    /// Its text, as far as a reply has room.
+    /// Its text.
     pub(crate) text: String,
+    /// Whether there is more text.
+    pub(crate) text_is_cut: bool,
     /// What the reader must know, beginning with whose words they are.
     pub(crate) notices: Vec<String>,
 }
 
 /// Returns what a fetch of `url` would do.
 pub(crate) fn plan(url: &str) -> Plan {
-    Plan { hosts: host_of(url).map(str::to_owned).into_iter().collect(), ..Plan::default() }
+    Plan { hosts: hosts_in(&json!(url), None), ..Plan::default() }
 }
 
-/// Fetches a page, `most_bytes` of it at most, and reads it. A page that leads to another host is not followed, and one
-/// that answers with an error is one.
+/// Fetches a page, `most_bytes` of it at most, and reads it. Fails if it leads to another host, or if the server answers
+/// with an error.
 pub(crate) fn fetch(
     ctx: &Ctx,
     url: &str,
@@ -61,8 +65,6 @@ pub(crate) fn fetch(
     if is_cut {
         notices.push(format!("the page is longer than {most_bytes} bytes; the rest was not read"));
     }
-    let (text, cut) = cut(ctx, document.text);
-    notices.extend(cut);
     Ok(WebPage {
         url,
         status,
@@ -70,7 +72,8 @@ pub(crate) fn fetch(
         bytes: body.len(),
         is_cut,
         title: document.title,
-        text,
+        text: document.text,
+        text_is_cut: document.is_cut,
         notices,
     })
 }
@@ -140,24 +143,36 @@ fn check_reply(reply: &FetchReply) -> Result<(), ToolError> {
         .hint(hint))
 }
 
-/// Cuts a text to what a reply has room for, and keeps all of it. Returns a notice if it was cut.
-fn cut(ctx: &Ctx, mut text: String) -> (String, Option<String>) {
-    let room = MOST_SHOWN_BYTES.min(ctx.terms.limits.output_bytes / 8);
-    if text.len() <= room {
-        return (text, None);
+impl WebPage {
+    /// Cuts the text to what a reply has room for, and keeps all of it.
+    pub(crate) fn shorten(&mut self, ctx: &Ctx) {
+        let room = MOST_SHOWN_BYTES.min(ctx.terms.limits.output_bytes / 8);
+        let (all, id) = (self.text.len(), &ctx.call.0);
+        if all <= room {
+            return;
+        }
+        let rest = if ctx.commands.save_reply(id, &self.text) {
+            format!("read the rest with `toolcrib output {id}`")
+        } else {
+            "the rest could not be kept".to_owned()
+        };
+        let end = self.text.floor_char_boundary(room);
+        // A line is not cut in its middle, if it has an end nearby.
+        let end = self.text[..end].rfind('\n').filter(|at| *at > end / 2).unwrap_or(end);
+        self.text.truncate(end);
+        self.text_is_cut = true;
+        self.notices.push(format!("the text is cut: {end} of its {all} bytes are here; {rest}"));
     }
-    let (all, id) = (text.len(), &ctx.call.0);
-    let rest = if ctx.commands.save_reply(id, &text) {
-        format!("read the rest with `toolcrib output {id}`")
-    } else {
-        "the rest could not be kept".to_owned()
-    };
-    let end = text.floor_char_boundary(room);
-    // A line is not cut in its middle, if it has an end nearby.
-    let end = text[..end].rfind('\n').filter(|at| *at > end / 2).unwrap_or(end);
-    text.truncate(end);
-    let notice = format!("the text is cut: {end} of its {all} bytes are here; {rest}");
-    (text, Some(notice))
+
+    /// Cuts the text to this many bytes.
+    pub(crate) fn truncate(&mut self, most: usize) {
+        if self.text.len() > most {
+            let all = self.text.len();
+            self.text.truncate(self.text.floor_char_boundary(most));
+            self.text_is_cut = true;
+            self.notices.push(format!("the model was given the first {most} of {all} bytes"));
+        }
+    }
 }
 
 #[cfg(test)]

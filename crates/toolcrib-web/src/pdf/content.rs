@@ -17,7 +17,7 @@ const MOST_STATES: usize = 128;
 const MOST_FORMS: usize = 8;
 
 /// The most items that are read of all pages together.
-const MOST_ITEMS: usize = 30_000_000;
+const MOST_ITEMS: usize = 10_000_000;
 
 /// The most fonts of a file.
 const MOST_FONTS: usize = 5_000;
@@ -108,6 +108,8 @@ impl<'a, 'f> PageText<'a, 'f> {
             self.items_left -= 1;
             match item {
                 PdfItem::Object(object) => {
+                    let parts = object.as_list().map_or(0, <[_]>::len);
+                    self.items_left = self.items_left.saturating_sub(parts);
                     if operands.len() < MOST_OPERANDS {
                         operands.push(object);
                     }

@@ -17,7 +17,7 @@ const MOST_STEPS: usize = 16;
 
 /// The most bytes of one stream, and of all streams of a file.
 const MOST_STREAM_BYTES: usize = 32 << 20;
-const MOST_DECODED_BYTES: usize = 256 << 20;
+const MOST_DECODED_BYTES: usize = 96 << 20;
 
 /// The most work for a file: about one for each object that is copied, and for each few bytes that are read.
 const MOST_WORK: usize = 60_000_000;

@@ -8,11 +8,16 @@ const MOST_NESTED: usize = 40;
 /// The longest name and the longest operator.
 const LONGEST_NAME: usize = 200;
 
+/// The most parts that one object keeps, those of objects within it included.
+const MOST_PARTS: usize = 500_000;
+
 /// A reader of objects.
 #[derive(Debug, Clone)]
 pub(crate) struct PdfLexer<'a> {
     bytes: &'a [u8],
     pub(crate) position: usize,
+    /// How many more parts the object that is being read may keep.
+    parts_left: usize,
 }
 
 /// What stands at a place of a PDF.
@@ -43,7 +48,7 @@ fn hex_digit(byte: u8) -> Option<u8> {
 
 impl<'a> PdfLexer<'a> {
     pub(crate) fn new(bytes: &'a [u8], position: usize) -> Self {
-        Self { bytes, position: position.min(bytes.len()) }
+        Self { bytes, position: position.min(bytes.len()), parts_left: MOST_PARTS }
     }
 
     fn rest(&self) -> &'a [u8] {
@@ -73,6 +78,7 @@ impl<'a> PdfLexer<'a> {
 
     /// Reads the next object or operator. There is none at the end.
     pub(crate) fn item(&mut self) -> Option<PdfItem<'a>> {
+        self.parts_left = MOST_PARTS;
         self.nested_item(0)
     }
 
@@ -247,6 +253,13 @@ impl<'a> PdfLexer<'a> {
             .collect()
     }
 
+    /// Whether there is room for one more part of the object. What has none is read over.
+    fn keeps_part(&mut self) -> bool {
+        let has_room = self.parts_left > 0;
+        self.parts_left = self.parts_left.saturating_sub(1);
+        has_room
+    }
+
     fn list(&mut self, depth: usize) -> Vec<PdfObject> {
         let mut list = Vec::new();
         if depth > MOST_NESTED {
@@ -254,7 +267,11 @@ impl<'a> PdfLexer<'a> {
         }
         loop {
             match self.nested_item(depth) {
-                Some(PdfItem::Object(object)) => list.push(object),
+                Some(PdfItem::Object(object)) => {
+                    if self.keeps_part() {
+                        list.push(object);
+                    }
+                }
                 Some(PdfItem::Word(b"endobj" | b"endstream") | PdfItem::Close) | None => {
                     return list;
                 }
@@ -271,7 +288,11 @@ impl<'a> PdfLexer<'a> {
         loop {
             match self.nested_item(depth) {
                 Some(PdfItem::Object(PdfObject::Name(name))) => match self.nested_item(depth) {
-                    Some(PdfItem::Object(value)) => dictionary.entries.push((name, value)),
+                    Some(PdfItem::Object(value)) => {
+                        if self.keeps_part() {
+                            dictionary.entries.push((name, value));
+                        }
+                    }
                     Some(PdfItem::Word(_)) => {}
                     Some(PdfItem::Close) | None => return dictionary,
                 },

@@ -6,7 +6,8 @@ use clap::{Args, Subcommand};
 #[derive(Args)]
 #[command(after_help = "\
 hikai's tools read one repository: the workspace, unless the setting `hikai.connection` names another. \
-The token for GitHub is read from TOOLCRIB_GITHUB_TOKEN, GH_TOKEN or GITHUB_TOKEN.
+The token for github.com is read from GH_TOKEN or GITHUB_TOKEN, that for other servers from \
+GH_ENTERPRISE_TOKEN or GITHUB_ENTERPRISE_TOKEN.
 
 Examples:
   toolcrib connect add api git:/srv/api.git#v2

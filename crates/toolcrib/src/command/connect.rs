@@ -8,13 +8,15 @@ use toolcrib_core::{Cancel, Listing, ToolError, Tree, counted, escape};
 use toolcrib_host::Root;
 use toolcrib_repositories::RepositoryPlace;
 
-use super::setup::{open, open_options, read_config};
+use super::setup::{open_options, read_config};
 use crate::cli::{ConnectArgs, ConnectCommand, Global};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::settings::{Settings, set_in_file, table, unset_in_file};
 use crate::terminal::{Format, Terminal, print_json, print_lines};
-use crate::wiring::{Crib, NamedPlace, connected_place, user_settings_file, written_place};
+use crate::wiring::{
+    Config, NamedPlace, RepositoryOpener, connected_place, user_settings_file, written_place,
+};
 
 /// The setting with all connections.
 const CONNECTIONS: &str = "connections";
@@ -57,19 +59,19 @@ fn add(
     place: &str,
     chosen: Chosen,
 ) -> Result<Exit, CliError> {
+    NamedPlace::check_name(name)?;
     let place = written_place(place)?;
     let entry = format!("{name}={place}");
     NamedPlace::parse(&entry)?;
     if entry.contains(',') {
         return Err(CliError::usage(format!("`{place}` has a comma, which separates connections")));
     }
-    let config = read_config(global, terminal)?;
-    let mut all = config.settings.get(table::CONNECTIONS);
+    let path = user_settings_file(&open_options(global))?;
+    let mut all = own_entries(&path)?;
     let had = all.len();
     all.retain(|known| name_in(known) != name);
     let verb = if all.len() < had { "Changed" } else { "Added" };
     all.push(entry);
-    let path = user_settings_file(&open_options(global))?;
     set_in_file(&path, CONNECTIONS, &all.join(","))?;
     let mut lines = vec![escape::line(&format!("{verb}: {name} is {place}")).into_owned()];
     if chosen == Chosen::Now {
@@ -117,10 +119,16 @@ fn list(global: &Global, terminal: Terminal, format: Format) -> Result<Exit, Cli
 
 fn remove(global: &Global, terminal: Terminal, name: &str) -> Result<Exit, CliError> {
     let settings = read_config(global, terminal)?.settings;
-    let mut all = settings.get(table::CONNECTIONS);
     known(&settings, name)?;
-    all.retain(|entry| name_in(entry) != name);
     let path = user_settings_file(&open_options(global))?;
+    let mut all = own_entries(&path)?;
+    let had = all.len();
+    all.retain(|entry| name_in(entry) != name);
+    if all.len() == had {
+        let message = format!("`{}` is not in your own settings", escape::line(name));
+        return Err(CliError::settings(message)
+            .hint("`toolcrib config show --origin` shows where `connections` is from"));
+    }
     if all.is_empty() {
         unset_in_file(&path, CONNECTIONS)?;
     } else {
@@ -148,22 +156,24 @@ fn test(
     name: Option<&str>,
     format: Format,
 ) -> Result<Exit, CliError> {
-    let crib = open(global, terminal)?;
-    let settings = &crib.settings;
+    let config = read_config(global, terminal)?;
+    let settings = &config.settings;
     let chosen = settings.get(table::HIKAI_CONNECTION);
     let text = name.unwrap_or(&chosen);
     let place = match text {
         "none" => {
-            print_lines(&[format!("`{CHOSEN}` is `none`: hikai's tools read no repository.")]);
+            if format == Format::Json {
+                print_json(&json!({"place": null}).to_string());
+            } else {
+                print_lines(&[format!("`{CHOSEN}` is `none`: hikai's tools read no repository.")]);
+            }
             return Ok(Exit::Done);
         }
-        "workspace" => RepositoryPlace::Folder(
-            crib.workspace().root().map_or(Path::new("."), Root::path).to_owned(),
-        ),
+        "workspace" => RepositoryPlace::Folder(config.root.path().to_owned()),
         name if !name.contains(['/', ':']) => known(settings, name)?.place,
         text => connected_place(settings, text)?,
     };
-    let opened = match opened(&crib, &place) {
+    let opened = match opened(global, &config, &place) {
         Ok(opened) => opened,
         Err(err) => {
             let message = format!(
@@ -193,7 +203,7 @@ fn test(
     Ok(Exit::Done)
 }
 
-fn opened(crib: &Crib, place: &RepositoryPlace) -> Result<Opened, CliError> {
+fn opened(global: &Global, config: &Config, place: &RepositoryPlace) -> Result<Opened, CliError> {
     if let RepositoryPlace::Folder(path) = place {
         Root::open(path)?;
         let mut top = Listing::default();
@@ -204,7 +214,8 @@ fn opened(crib: &Crib, place: &RepositoryPlace) -> Result<Opened, CliError> {
         return Ok(Opened { place: place.clone(), commit: None, notices: Vec::new(), top });
     }
     let cancel = Cancel::default();
-    let source = crib.repositories().source(place.clone());
+    let opener = RepositoryOpener::of_config(config, &open_options(global))?;
+    let source = opener.source(place.clone());
     let told = |err: ToolError| {
         let told = CliError::settings(err.message);
         err.hint.into_iter().fold(told, CliError::hint)
@@ -229,6 +240,19 @@ fn known(settings: &Settings, name: &str) -> Result<NamedPlace, CliError> {
     found.ok_or_else(|| {
         CliError::usage(format!("no connection `{}`", escape::line(name))).hint(hint)
     })
+}
+
+/// Returns the connections of the user's own file. Those of other places are not the user's to change here.
+fn own_entries(path: &Path) -> Result<Vec<String>, CliError> {
+    let text = match std::fs::read_to_string(path) {
+        Err(err) if err.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        text => text?,
+    };
+    // What is wrong with the file is said when it is changed.
+    let file: toml::Table = text.parse().unwrap_or_default();
+    let entries = file.get(CONNECTIONS).and_then(toml::Value::as_array);
+    let texts = entries.into_iter().flatten().filter_map(toml::Value::as_str);
+    Ok(texts.map(str::to_owned).collect())
 }
 
 fn name_in(entry: &str) -> &str {

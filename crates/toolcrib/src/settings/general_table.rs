@@ -275,7 +275,8 @@ settings_table! {
     HIKAI_OUTPUT_TYPES: SchemaTable = schemas("hikai.output_types").at_start();
 
     /// The URL of the GitHub API that `check_pr_status` asks. That of an Enterprise server is `https://HOST/api/v3`. The
-    /// token is that of `gh` where it is logged in, or else in `TOOLCRIB_GITHUB_TOKEN`, `GH_TOKEN` or `GITHUB_TOKEN`.
+    /// token is that of `gh` where it is logged in, or else in `GH_TOKEN` or `GITHUB_TOKEN`; for other servers, in
+    /// `GH_ENTERPRISE_TOKEN` or `GITHUB_ENTERPRISE_TOKEN`.
     GITHUB_API_URL: String = text("github.api_url", GITHUB_API);
 
     /// The sandbox root of forgekeeper's file tools. Empty for the workspace.

@@ -235,8 +235,14 @@ fn from_environment(
 }
 
 /// The environment variables that are no settings.
-const OTHER_VARIABLES: [&str; 4] =
-    ["TOOLCRIB_STATE", "TOOLCRIB_SERVER", "TOOLCRIB_TOKEN_FILE", "TOOLCRIB_CA_FILE"];
+const OTHER_VARIABLES: [&str; 6] = [
+    "TOOLCRIB_STATE",
+    "TOOLCRIB_SERVER",
+    "TOOLCRIB_TOKEN_FILE",
+    "TOOLCRIB_CA_FILE",
+    "TOOLCRIB_MODEL_KEY",
+    "TOOLCRIB_SEARCH_KEY",
+];
 
 /// Returns a warning for each environment variable that looks like a setting and is none.
 fn unknown_variables(environment: &BTreeMap<String, OsString>) -> Vec<String> {

@@ -65,7 +65,6 @@ pub(super) struct Capabilities {
     catalogues: Vec<(&'static str, CatalogueArea)>,
     clock: Arc<dyn Clock>,
     web: WebAccess,
-    repositories: RepositoryOpener,
     /// Every sandbox that was opened, those of settings that hold no more included: calls may still use them.
     opened: Arc<Mutex<Vec<Arc<Sandbox>>>>,
 }
@@ -219,7 +218,6 @@ impl AreaOpener<'_> {
             catalogues: areas,
             clock: Arc::clone(self.roots.clock),
             web: self.web.clone(),
-            repositories: self.repositories.clone(),
             opened,
         })
     }
@@ -234,11 +232,6 @@ impl Capabilities {
     /// Returns what tools reach of the web.
     pub(super) fn web(&self) -> &WebAccess {
         &self.web
-    }
-
-    /// Returns what opens repositories.
-    pub(super) fn repositories(&self) -> &RepositoryOpener {
-        &self.repositories
     }
 
     /// Returns the sandbox of the workspace.

@@ -8,12 +8,15 @@ use std::sync::Arc;
 use toolcrib_core::net::Net;
 use toolcrib_core::{Call, Cancel, Connection, ToolName};
 use toolcrib_repositories::{
-    GitHubOptions, GitHubPlace, GitHubPullRequests, GitRepositoryOptions, PullRequestAccess,
-    RepositoryPlace, RepositorySource,
+    GITHUB_API, GitHubOptions, GitHubPlace, GitHubPullRequests, GitRepositoryOptions,
+    PullRequestAccess, RepositoryPlace, RepositorySource,
 };
 
+use super::config::Config;
 use super::file_area::FileArea;
 use super::locations::absolute;
+use super::net::open_net;
+use super::options::OpenOptions;
 use crate::error::CliError;
 use crate::settings::{Settings, table};
 
@@ -31,7 +34,7 @@ impl ConnectedPlace {
     pub(super) fn connect(&self, call: &Call, tool: &ToolName, cancel: &Cancel) -> Connection {
         match self {
             Self::Folder(area) => area.connect(call, tool, cancel),
-            Self::Repository(source) => source.connect(&call.conversation().0, cancel),
+            Self::Repository(source) => source.connect(&call.session.0, cancel),
         }
     }
 }
@@ -58,15 +61,24 @@ impl NamedPlace {
                 .hint("write NAME=PLACE, such as docs=git:/srv/docs.git#v2")
         };
         let (name, place) = entry.split_once('=').ok_or_else(|| bad("it has no `=`"))?;
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-        if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(is_plain) {
-            return Err(bad("a name has letters, digits, `-`, `_` and `.`, 64 at most"));
-        }
-        if TAKEN_NAMES.contains(&name) {
-            return Err(bad("the name means something else"));
-        }
+        Self::check_name(name).map_err(|err| bad(&err.message))?;
         let place = RepositoryPlace::parse(place).map_err(|err| bad(&err.message))?;
         Ok(Self { name: name.to_owned(), place })
+    }
+
+    /// Fails if a connection can have no such name.
+    pub fn check_name(name: &str) -> Result<(), CliError> {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(is_plain) {
+            let message = "a name has letters, digits, `-`, `_` and `.`, 64 at most";
+            return Err(CliError::settings(message).hint("choose another name"));
+        }
+        if TAKEN_NAMES.contains(&name) {
+            let message =
+                format!("`{name}` can be no name: `hikai.connection` has its own meaning for it");
+            return Err(CliError::settings(message).hint("choose another name"));
+        }
+        Ok(())
     }
 
     /// Returns every connection of the settings.
@@ -86,6 +98,19 @@ pub fn connected_place(settings: &Settings, text: &str) -> Result<RepositoryPlac
 
 /// Returns the place that a person wrote. A path may be relative to the current directory.
 pub fn written_place(text: &str) -> Result<RepositoryPlace, CliError> {
+    let page = text.strip_prefix("https://github.com/").map(|page| page.trim_end_matches('/'));
+    if let Some(page) = page {
+        return written_place(&format!("github:{}", page.trim_end_matches(".git")));
+    }
+    // A folder with a colon in its name can still be written with a slash before it.
+    let scheme = text.split_once(':').map(|(scheme, _)| scheme);
+    let is_known = |scheme: &str| matches!(scheme, "git" | "github" | "folder");
+    if let Some(scheme) = scheme.filter(|it| !it.contains(['/', '.']) && !is_known(it)) {
+        let message = format!("`{text}` names no repository: `{scheme}:` is not known");
+        return Err(CliError::settings(message).hint(
+            "write git:/PATH#REVISION, github:OWNER/NAME#REVISION, github:HOST/OWNER/NAME, or the path of a folder",
+        ));
+    }
     let whole = match text.strip_prefix("git:") {
         Some(place) => {
             let (path, revision) = match place.split_once('#') {
@@ -112,8 +137,10 @@ pub fn written_place(text: &str) -> Result<RepositoryPlace, CliError> {
 pub struct RepositoryOpener {
     /// The net, for repositories that are elsewhere.
     pub net: Arc<dyn Net>,
-    /// The token for GitHub, if there is one.
+    /// The token for github.com, if there is one.
     pub github_token: Option<String>,
+    /// The token for other servers with the same API, if there is one.
+    pub enterprise_token: Option<String>,
     /// How repositories are read.
     pub options: GitRepositoryOptions,
 }
@@ -125,9 +152,28 @@ impl RepositoryOpener {
         settings: &Settings,
         environment: &BTreeMap<String, OsString>,
     ) -> Self {
-        let token = GITHUB_TOKENS.iter().find_map(|name| environment.get(*name)?.to_str());
-        let github_token = token.map(str::trim).filter(|it| !it.is_empty()).map(str::to_owned);
-        Self { net, github_token, options: repository_options(settings) }
+        let token = |names: [&str; 2]| {
+            let values = names.into_iter().filter_map(|name| environment.get(name)?.to_str());
+            values.map(str::trim).find(|it| !it.is_empty()).map(str::to_owned)
+        };
+        Self {
+            net,
+            github_token: token(GITHUB_TOKENS),
+            enterprise_token: token(ENTERPRISE_TOKENS),
+            options: repository_options(settings),
+        }
+    }
+
+    /// Returns the opener for a command that opens no workspace.
+    pub fn of_config(config: &Config, options: &OpenOptions) -> Result<Self, CliError> {
+        let net = open_net(&config.settings, options)?;
+        Ok(Self::new(net, &config.settings, &config.environment))
+    }
+
+    /// Returns the token for an API. That of github.com goes nowhere else.
+    fn token_for(&self, api_url: &str) -> Option<String> {
+        let is_public = api_url.trim_end_matches('/') == GITHUB_API;
+        if is_public { self.github_token.clone() } else { self.enterprise_token.clone() }
     }
 
     /// Returns the pull requests of GitHub. A question that names no repository is about the connected one.
@@ -145,8 +191,8 @@ impl RepositoryOpener {
             _ => None,
         };
         let access = PullRequestAccess {
+            token: self.token_for(&api_url),
             api_url,
-            token: self.github_token.clone(),
             repository,
             program_path: environment.get("PATH").cloned().unwrap_or_default(),
         };
@@ -163,7 +209,7 @@ impl RepositoryOpener {
                 RepositorySource::git(path, revision, self.options.clone())
             }
             RepositoryPlace::GitHub { api_url, owner, name, revision } => {
-                let token = self.github_token.clone();
+                let token = self.token_for(&api_url);
                 let place = GitHubPlace { owner, name, api_url, revision, token };
                 let options = GitHubOptions {
                     max_index_bytes: self.options.max_index_bytes,
@@ -175,8 +221,11 @@ impl RepositoryOpener {
     }
 }
 
-/// The environment variables that can hold the token for GitHub, the most particular first.
-const GITHUB_TOKENS: [&str; 3] = ["TOOLCRIB_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"];
+/// The environment variables that can hold the token for github.com.
+const GITHUB_TOKENS: [&str; 2] = ["GH_TOKEN", "GITHUB_TOKEN"];
+
+/// The environment variables that can hold the token for other servers with the same API.
+const ENTERPRISE_TOKENS: [&str; 2] = ["GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN"];
 
 /// Returns how repositories are read, as the settings say.
 fn repository_options(settings: &Settings) -> GitRepositoryOptions {

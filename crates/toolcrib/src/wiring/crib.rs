@@ -126,11 +126,6 @@ impl Crib {
         self.capabilities.sandbox()
     }
 
-    /// Returns what opens repositories.
-    pub fn repositories(&self) -> &RepositoryOpener {
-        self.capabilities.repositories()
-    }
-
     /// Returns the tools from other authors.
     pub fn plugins(&self) -> &Plugins {
         &self.plugins

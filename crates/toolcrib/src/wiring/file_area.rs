@@ -54,7 +54,7 @@ impl FileArea {
 
     /// Returns files and search as one connection.
     pub(super) fn connect(&self, call: &Call, tool: &ToolName, cancel: &Cancel) -> Connection {
-        Connection { files: self.files_for(call, tool, cancel), search: self.search() }
+        Connection { host: None, files: self.files_for(call, tool, cancel), search: self.search() }
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod paths;
 mod special;
+mod web;
 
 use serde_json::json;
 

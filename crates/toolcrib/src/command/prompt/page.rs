@@ -204,6 +204,9 @@ impl PageMaker<'_> {
         match shown.network.as_deref() {
             // Who is asked here is asked about hosts, too.
             Some([]) => facts.push(("Network", "none; you are asked about each host".to_owned())),
+            Some(hosts) if plan.command.is_none() => {
+                facts.push(("Network", format!("asks {}", hosts.join(", "))));
+            }
             Some(hosts) => {
                 let hosts = hosts.join(", ");
                 facts.push(("Network", format!("can reach {hosts}; you are asked about others")));

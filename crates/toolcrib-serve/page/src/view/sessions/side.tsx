@@ -118,7 +118,7 @@ function Budget({ data }: { data: OneSession }) {
       )}
       {tainted && (
         <p class="brass">
-          <Mark name="waits" /> A command could reach the network, so a person is asked about calls that would be allowed.
+          <Mark name="waits" /> It could reach the network, so a person is asked about calls that would be allowed.
         </p>
       )}
       {hasLimit && <p class="third">All calls of {principalWords(session.principal)} to this server count together, from the start of the server.</p>}
