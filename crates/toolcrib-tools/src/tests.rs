@@ -72,7 +72,15 @@ fn every_tool_shows_a_success_and_a_failure() {
         let failures = failures.count();
         assert!(failures > 0, "{what} shows no failure");
         // What PowerShell prints can only be shown where it is installed, and a reply of a host where it is reached.
-        if ["run_powershell", "http_fetch", "check_pr_status"].contains(&declaration.name) {
+        let elsewhere = [
+            "run_powershell",
+            "http_fetch",
+            "check_pr_status",
+            "fetch_webpage",
+            "web_fetch",
+            "web_search",
+        ];
+        if elsewhere.contains(&declaration.name) {
             return;
         }
         assert!(failures < declaration.examples.len(), "{what} shows no success");
