@@ -176,3 +176,10 @@ fn with_stack(error: ToolError, thrown: &Thrown) -> ToolError {
     let error = error.with("reason", "threw").with("error", thrown.name.as_str());
     if thrown.stack.is_empty() { error } else { error.with("stack", thrown.stack.as_str()) }
 }
+
+/// Returns the error of a call for which there is no worker.
+pub(crate) fn no_worker(kind: ErrorKind, why: &str) -> ToolError {
+    ToolError::new(kind, format!("no module worker is free, {why}"))
+        .with("reason", "no_worker")
+        .hint("try again, or raise `plugins.workers`")
+}

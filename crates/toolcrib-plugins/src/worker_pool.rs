@@ -11,7 +11,7 @@ use toolcrib_core::worker::Workers;
 use toolcrib_core::{Cancel, ErrorKind, Meter, ToolError};
 
 use crate::live_worker::{LiveWorker, ModuleCode, ModuleTask, WorkerFault};
-use crate::module_failure::{RunFacts, plugin_error};
+use crate::module_failure::{RunFacts, no_worker, plugin_error};
 use crate::plugin_declaration::PluginDeclaration;
 use crate::plugin_error::{PluginError, PluginErrorKind};
 use crate::pool_bell::PoolBell;
@@ -450,12 +450,6 @@ impl Drop for QueuedCall<'_> {
     fn drop(&mut self) {
         self.0.state().waiting -= 1;
     }
-}
-
-fn no_worker(kind: ErrorKind, why: &str) -> ToolError {
-    ToolError::new(kind, format!("no module worker is free, {why}"))
-        .with("reason", "no_worker")
-        .hint("try again, or raise `plugins.workers`")
 }
 
 /// Whether the worker can be trusted with another call. The engine is another one in each call; after the time, the

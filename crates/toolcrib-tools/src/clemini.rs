@@ -32,7 +32,7 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
         &kill_shell::KillShell,
         &task_output::TaskOutput,
         &todo_write::TodoWrite,
-        &web_search::WebSearch,
+        &web_search::CleminiWebSearch,
         &web_fetch::WebFetch,
     ],
     call_keys: &[],

@@ -431,8 +431,7 @@ impl Judge {
             writes.extend(reading.writes.iter().chain(&reading.removes).cloned());
         }
         let canonical = facts.canonical();
-        let mut hosts = hosts_in(facts.args, reading.as_ref());
-        hosts.extend(plan.hosts.iter().cloned());
+        let mut hosts = [plan.hosts.clone(), hosts_in(facts.args, reading.as_ref())].concat();
         if self.policy.looks_at_hosts(facts.tool)
             && let Some(reading) = &mut reading
         {

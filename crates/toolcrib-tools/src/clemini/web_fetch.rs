@@ -57,7 +57,7 @@ static DECLARATION: Declaration = Declaration {
             before: &[],
             args: r#"{"url": "http://192.0.2.1/page"}"#,
             reply: r#"{"error": "Failed to fetch URL: `192.0.2.1` is not on the open internet, and was not connected to",
-                "error_code": "ACCESS_DENIED",
+                "error_code": "BLOCKED",
                 "context": {"reason": "private_address", "hint": "name a host of the open internet"}}"#,
             leaves: &[],
         },

@@ -17,7 +17,7 @@ const LONGEST_QUERY: usize = 1000;
 /// The most results of a reply.
 const MOST_RESULTS: usize = 20;
 
-pub(crate) struct WebSearch;
+pub(crate) struct CleminiWebSearch;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -78,7 +78,7 @@ static DECLARATION: Declaration = Declaration {
     ],
 };
 
-impl Tool for WebSearch {
+impl Tool for CleminiWebSearch {
     type Args = Args;
     type Reply = Reply;
 

@@ -64,7 +64,7 @@ fn what_cannot_be_connected_says_why() {
     let scratch = Scratch::new();
     let path = repository(&scratch);
     for (name, place, expect) in [
-        ("workspace", format!("git:{path}"), "means something else"),
+        ("workspace", format!("git:{path}"), "its own meaning"),
         ("a b", format!("git:{path}"), "a name has letters"),
         ("a", format!("{path}#main"), "a folder has no revisions"),
         ("a", "github:o".to_owned(), "OWNER/NAME"),

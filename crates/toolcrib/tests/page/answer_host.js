@@ -32,7 +32,7 @@ main(async () => {
   check(approvals.length === 1 && /^[0-9A-Z]{26}-host1$/.test(approvals[0].id), JSON.stringify(approvals));
   await isOpen();
   await page.keyboard.press("y");
-  await page.getByText("Let through once").waitFor();
+  await page.getByText("Let through", { exact: true }).waitFor();
   await page.getByText("It was let through.").waitFor();
 
   await isNext("localhost:8443");
