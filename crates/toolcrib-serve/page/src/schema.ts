@@ -1104,6 +1104,26 @@ export type paths = {
         patch?: never;
         trace?: never;
     };
+    "/api/tools/execute/check_pr_status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Check GitHub PR status: state, checks, reviews and mergeability. Returns: {ok, tool, result{number, title, state, draft, mergeable, mergeable_state, head, base, author, url, checks{total, passed, failed, pending, list}, reviews{approved, changes_requested, list, requested}, truncated?}, elapsed_ms}
+         * @description For tokens with the role `agent` or `admin`.
+         */
+        post: operations["execute_forgekeeper_check_pr_status"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/tools/execute/create_task_card": {
         parameters: {
             query?: never;
@@ -1902,7 +1922,7 @@ export interface operations {
                              */
                             loose: string[];
                             /**
-                             * @description The hosts that its command can reach. Nothing if it has no command.
+                             * @description The hosts that its command can reach, or that the tool asks itself. Nothing if it has no command and asks none.
                              * @default null
                              */
                             network: string[] | null;
@@ -2188,7 +2208,7 @@ export interface operations {
                              */
                             loose: string[];
                             /**
-                             * @description The hosts that its command can reach. Nothing if it has no command.
+                             * @description The hosts that its command can reach, or that the tool asks itself. Nothing if it has no command and asks none.
                              * @default null
                              */
                             network: string[] | null;
@@ -6011,6 +6031,57 @@ export interface operations {
                      */
                     args?: {
                         [key: string]: unknown;
+                    };
+                    /** @description The caller's own name of the conversation, for the record. */
+                    conv_id?: string | null;
+                    /**
+                     * @description Whether the call is only tried: what would be decided, and what it would change. Nothing runs or is recorded.
+                     * @default false
+                     */
+                    dry_run?: boolean;
+                    /**
+                     * @description The iteration of the agent's loop, for the record.
+                     * @default 0
+                     */
+                    iter?: number;
+                    /** @description The caller's own name of the trace, for the record. */
+                    trace_id?: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
+                };
+            };
+        };
+    };
+    execute_forgekeeper_check_pr_status: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The call runs once for each key; the same key gives the same reply. */
+                "Idempotency-Key"?: string;
+                /** @description How many seconds to wait for a person, as `wait=30`. */
+                Prefer?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description The id of the approval that this call waited for. */
+                    approval_id?: string | null;
+                    args: {
+                        /** @description Number of the pull request, or its URL */
+                        pr: string;
+                        repo?: string | null;
                     };
                     /** @description The caller's own name of the conversation, for the record. */
                     conv_id?: string | null;
