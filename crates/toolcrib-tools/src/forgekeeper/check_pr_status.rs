@@ -44,7 +44,7 @@ static DECLARATION: Declaration = Declaration {
     name: "check_pr_status",
     summary: "Check GitHub PR status: state, checks, reviews and mergeability. Returns: {ok, tool, result{number, \
               title, state, draft, mergeable, mergeable_state, head, base, author, url, checks{total, passed, \
-              failed, pending, list}, reviews{approved, changes_requested, list, requested}, truncated?}, elapsed_ms}",
+              failed, pending, list}, reviews{approved, changes_requested, list, requested}, truncated?, warnings}, elapsed_ms}",
     tier: Tier::Standard,
     effect: Effect::Read,
     limits: Limits { deadline_ms: 30_000, ..Limits::DEFAULT },
