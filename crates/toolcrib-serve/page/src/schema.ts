@@ -1114,7 +1114,7 @@ export type paths = {
         get?: never;
         put?: never;
         /**
-         * Check GitHub PR status: state, checks, reviews and mergeability. Returns: {ok, tool, result{number, title, state, draft, mergeable, mergeable_state, head, base, author, url, checks{total, passed, failed, pending, list}, reviews{approved, changes_requested, list, requested}, truncated?}, elapsed_ms}
+         * Check GitHub PR status: state, checks, reviews and mergeability. Returns: {ok, tool, result{number, title, state, draft, mergeable, mergeable_state, head, base, author, url, checks{total, passed, failed, pending, list}, reviews{approved, changes_requested, list, requested}, truncated?, warnings}, elapsed_ms}
          * @description For tokens with the role `agent` or `admin`.
          */
         post: operations["execute_forgekeeper_check_pr_status"];
