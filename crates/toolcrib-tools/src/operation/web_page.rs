@@ -85,7 +85,7 @@ pub(crate) fn account(ctx: &Ctx, traffic: HostTraffic) {
     ctx.meter.set_network(account);
 }
 
-/// Returns the host of a URL, with the port if it has one behind brackets.
+/// Returns the host of a URL without its port. An address in brackets keeps its port.
 pub(crate) fn host_of(url: &str) -> Option<&str> {
     let (_, rest) = url.split_once("://")?;
     let authority = &rest[..rest.find(['/', '?', '#', '\\']).unwrap_or(rest.len())];
