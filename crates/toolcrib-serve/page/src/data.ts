@@ -12,12 +12,16 @@ export interface Loaded<T> {
   reload: () => void;
 }
 
+const never = () => false;
+const isPaused = () => pausedAt.peek() !== null;
+
 /** When the newest data of the view came, for the title block. */
 export const updatedAt = signal<number | undefined>(undefined);
 
 /**
  * Loads `path`, again when it changes, and, if `live`, while events come. `pollMs` loads it again without any event.
- * `null` loads nothing. A reply for another path than the last one wanted is dropped.
+ * `null` loads nothing. A reply for another path than the last one wanted is dropped, and so is what was not asked for by
+ * a person and comes while the page is paused.
  */
 export function useData<T>(path: string | null, { live = false, everyMs = 2000, pollMs = 0 } = {}): Loaded<T> {
   const [state, setState] = useState<{ path: string | null; data?: T; error?: ApiFailure; at?: number }>({ path });
@@ -25,18 +29,18 @@ export function useData<T>(path: string | null, { live = false, everyMs = 2000, 
   wanted.current = path;
   const last = useRef(0);
 
-  const load = (abort?: AbortSignal) => {
-    if (path === null) return;
+  const load = (isDropped: () => boolean, abort?: AbortSignal) => {
+    if (path === null || isDropped()) return;
     last.current = Date.now();
     get<T>(path, abort).then(
       (data) => {
-        if (wanted.current !== path) return;
+        if (wanted.current !== path || isDropped()) return;
         const at = Date.now();
         updatedAt.value = at;
         setState({ path, data, at });
       },
       (error) => {
-        if (wanted.current !== path || !(error instanceof ApiFailure)) return;
+        if (wanted.current !== path || isDropped() || !(error instanceof ApiFailure)) return;
         setState((before) => (before.path === path ? { ...before, error } : { path, error }));
       },
     );
@@ -44,7 +48,7 @@ export function useData<T>(path: string | null, { live = false, everyMs = 2000, 
 
   useEffect(() => {
     const abort = new AbortController();
-    load(abort.signal);
+    load(never, abort.signal);
     return () => abort.abort();
   }, [path]);
 
@@ -53,15 +57,15 @@ export function useData<T>(path: string | null, { live = false, everyMs = 2000, 
   useSignalEffect(() => {
     // Read first, so that this runs for each pulse.
     const count = pulse.value;
-    if (!live || count === 0 || pausedAt.peek() !== null) return;
+    if (!live || count === 0 || isPaused()) return;
     const wait = Math.max(0, last.current + everyMs - Date.now());
-    const timer = setTimeout(() => again.current(), wait);
+    const timer = setTimeout(() => again.current(isPaused), wait);
     return () => clearTimeout(timer);
   });
 
   useEffect(() => {
     if (pollMs === 0) return;
-    const timer = setInterval(() => again.current(), pollMs);
+    const timer = setInterval(() => again.current(isPaused), pollMs);
     return () => clearInterval(timer);
   }, [path, pollMs]);
 
@@ -70,7 +74,7 @@ export function useData<T>(path: string | null, { live = false, everyMs = 2000, 
     data: isCurrent ? state.data : undefined,
     error: isCurrent ? state.error : undefined,
     at: isCurrent ? state.at : undefined,
-    reload: () => load(),
+    reload: () => load(never),
   };
 }
 
