@@ -59,6 +59,8 @@ pub enum Door {
     Mcp,
     /// A tool from another author, which makes calls while its own call runs.
     Plugin,
+    /// The agent loop: a subagent that does the work of a call.
+    Agent,
 }
 
 impl Caller {
@@ -130,7 +132,7 @@ impl Role {
 
 impl Door {
     /// Every door.
-    pub const ALL: [Self; 4] = [Self::Terminal, Self::Http, Self::Mcp, Self::Plugin];
+    pub const ALL: [Self; 5] = [Self::Terminal, Self::Http, Self::Mcp, Self::Plugin, Self::Agent];
 
     /// Returns the spelling in rules, in the record and for people.
     pub fn as_str(self) -> &'static str {
@@ -139,6 +141,7 @@ impl Door {
             Self::Http => "http",
             Self::Mcp => "mcp",
             Self::Plugin => "plugin",
+            Self::Agent => "agent",
         }
     }
 

@@ -40,6 +40,7 @@ pub mod runs_later;
 pub mod schema;
 pub mod search;
 pub mod shelf;
+pub mod subagent;
 pub mod tool;
 pub mod tool_name;
 pub mod toolset;

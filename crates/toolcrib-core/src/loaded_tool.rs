@@ -130,6 +130,14 @@ impl ToolHandle {
         }
     }
 
+    /// Whether the tool makes calls of other tools. Any loaded one may.
+    pub fn makes_calls(&self) -> bool {
+        match self {
+            Self::Compiled(tool) => tool.makes_calls(),
+            Self::Loaded(_) => true,
+        }
+    }
+
     /// Returns the loaded tool, if it is one.
     pub fn loaded(&self) -> Option<&Arc<dyn LoadedTool>> {
         match self {

@@ -25,7 +25,9 @@ use crate::policy::Permit;
 use crate::pull_requests::{NoPullRequests, PullRequests};
 use crate::schema;
 use crate::search::Search;
+use crate::subagent::{NoSubagents, Subagents};
 use crate::tool_name::ToolName;
+use crate::toolset::Toolset;
 use crate::web_search::{NoWebSearch, WebSearch};
 
 /// A tool, as its author writes it.
@@ -58,6 +60,11 @@ pub trait Tool: Send + Sync + 'static {
         let _ = ctx;
         Ok(())
     }
+
+    /// Whether the tool makes calls of other tools.
+    fn makes_calls(&self) -> bool {
+        false
+    }
 }
 
 /// The capabilities of one call.
@@ -85,7 +92,7 @@ pub struct Ctx {
     pub terms: CallTerms,
     /// The resources that the call has used.
     pub meter: Meter,
-    /// Makes calls for the tool. Compiled tools make none.
+    /// Makes calls for the tool, if it is one that makes calls.
     pub calls: Option<Arc<dyn InnerCalls>>,
 }
 
@@ -102,6 +109,8 @@ pub struct Outside {
     pub model: Arc<dyn Model>,
     /// Pull requests.
     pub pull_requests: Arc<dyn PullRequests>,
+    /// Agents that do work for a tool.
+    pub subagents: Arc<dyn Subagents>,
     /// Who reads what is fetched. Nothing is kept for others.
     pub reader: String,
 }
@@ -115,6 +124,7 @@ impl Outside {
             web_search: Arc::new(NoWebSearch),
             model: Arc::new(NoModel),
             pull_requests: Arc::new(NoPullRequests),
+            subagents: Arc::new(NoSubagents),
             reader: String::new(),
         }
     }
@@ -140,6 +150,12 @@ pub trait InnerCalls: Send + Sync {
 
     /// Returns the session of the tool's own call.
     fn session(&self) -> &SessionId;
+
+    /// Returns the tools that there were when the tool was called.
+    fn toolset(&self) -> &Toolset;
+
+    /// Makes calls that go on after the tool's own call, until `cancel` says otherwise.
+    fn detached(&self, cancel: &Cancel) -> Arc<dyn InnerCalls>;
 }
 
 /// Adds up the resources that a call uses.
@@ -336,6 +352,9 @@ pub trait AnyTool: Send + Sync {
 
     /// Fails if the tool could not work now.
     fn health(&self, ctx: &Ctx) -> Result<(), ToolError>;
+
+    /// Whether the tool makes calls of other tools.
+    fn makes_calls(&self) -> bool;
 }
 
 /// A call whose arguments were parsed.
@@ -373,6 +392,10 @@ impl<T: Tool> AnyTool for T {
 
     fn health(&self, ctx: &Ctx) -> Result<(), ToolError> {
         Tool::health(self, ctx)
+    }
+
+    fn makes_calls(&self) -> bool {
+        Tool::makes_calls(self)
     }
 }
 

@@ -20,4 +20,6 @@ pub use sandbox::{
     SandboxFinding, SandboxRules, SavedCommand, SharedSandbox, TaskEnd, TaskListener, TaskOwner,
     WorkerSandbox, changed_since,
 };
-pub use web::{ChatModel, ChatModelPlace, EngineKind, SearchEngine, SearchEnginePlace};
+pub use web::{
+    EngineKind, SearchEngine, SearchEnginePlace, ServiceWords, ask_service, host_of_service,
+};

@@ -1,9 +1,9 @@
-//! Services of the web that tools use: a search engine, and a language model. Both go through the net.
+//! Services of the web that the operator has chosen: the search engine, and how any of them is asked. All go through
+//! the net.
 
-mod chat_model;
 mod engine_replies;
 mod search_engine;
 mod service;
 
-pub use chat_model::{ChatModel, ChatModelPlace};
 pub use search_engine::{EngineKind, SearchEngine, SearchEnginePlace};
+pub use service::{ServiceWords, ask as ask_service, host_of as host_of_service};

@@ -293,12 +293,12 @@ impl Runtime {
         }
         let judge = self.judge.of_caller(&call.caller);
         let ctx = self.world.enter(&tool, &call, cancel);
-        let loaded = offer.tool.loaded();
+        let makes_calls = offer.tool.makes_calls();
+        let calls = makes_calls.then(|| CallsOfTool::of(self.clone(), &call, &offer, cancel));
         let ctx = Ctx {
             terms: CallTerms { limits: offer.limits, ..ctx.terms },
             client: Arc::clone(&self.client),
-            calls: loaded
-                .and_then(|it| CallsOfTool::of(self.clone(), &call, &tool, it.version(), cancel)),
+            calls: calls.flatten(),
             ..ctx
         };
         let keys = offer.keys();
@@ -350,6 +350,10 @@ impl CallMaker for Runtime {
 
     fn make(&self, call: Call, cancel: Cancel) -> Outcome {
         wait_for(self.call(call, cancel))
+    }
+
+    fn toolset(&self) -> &Toolset {
+        &self.toolset
     }
 }
 

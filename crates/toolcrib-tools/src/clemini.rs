@@ -1,11 +1,13 @@
 //! The catalogue `clemini`: tools for a coding agent. Its errors carry a code and context.
 
+mod ask_user;
 mod bash;
 mod edit;
 mod glob;
 mod grep;
 mod kill_shell;
 mod read_file;
+mod task;
 mod task_output;
 mod todo_write;
 mod web_fetch;
@@ -30,7 +32,9 @@ pub(crate) static CATALOGUE: Catalogue = Catalogue {
         &grep::Grep,
         &bash::Bash,
         &kill_shell::KillShell,
+        &task::SpawnTask,
         &task_output::TaskOutput,
+        &ask_user::AskUser,
         &todo_write::TodoWrite,
         &web_search::CleminiWebSearch,
         &web_fetch::WebFetch,

@@ -6,6 +6,7 @@ pub(crate) mod command;
 pub(crate) mod directory;
 pub(crate) mod edit;
 pub(crate) mod found;
+pub(crate) mod kept_text;
 pub(crate) mod lines;
 pub(crate) mod repository;
 pub(crate) mod shell;

@@ -11,6 +11,7 @@ const LINES: &[(&str, u8)] = &[
     ("xtask", 5),
     ("toolcrib", 4),
     ("toolcrib-serve", 3),
+    ("toolcrib-agent", 3),
     ("toolcrib-repositories", 3),
     ("toolcrib-runtime", 2),
     ("toolcrib-tools", 2),

@@ -7,17 +7,17 @@ use url::Url;
 
 /// A service, as messages call it.
 #[derive(Clone, Copy)]
-pub(super) struct ServiceWords {
+pub struct ServiceWords {
     /// What it is: `the model`, `the search engine`.
-    pub(super) what: &'static str,
+    pub what: &'static str,
     /// The setting that names its URL.
-    pub(super) setting: &'static str,
+    pub setting: &'static str,
     /// The environment variable with its key.
-    pub(super) key: &'static str,
+    pub key: &'static str,
 }
 
 /// Sends a request. Returns the reply of a service that could answer.
-pub(super) fn ask(
+pub fn ask(
     net: &dyn Net,
     request: &FetchRequest,
     words: ServiceWords,
@@ -51,7 +51,12 @@ pub(super) fn ask(
     };
     let said = said(&reply.body).map(|said| format!(": {said}")).unwrap_or_default();
     let message = format!("{what} at `{host}` answered {}{said}", reply.status);
-    Err(ToolError::new(ErrorKind::Io, message).with("status", reply.status).hint(hint))
+    let err = ToolError::new(ErrorKind::Io, message).with("status", reply.status).hint(hint);
+    let seconds = reply.header("retry-after").and_then(|it| it.trim().parse::<u64>().ok());
+    Err(match seconds {
+        Some(seconds) => err.with("retry_after_seconds", seconds),
+        None => err,
+    })
 }
 
 /// Returns what a service says about an error, if it says it as services usually do.
@@ -66,7 +71,7 @@ fn said(body: &[u8]) -> Option<String> {
 }
 
 /// Returns the host of a URL; nothing readable of one that has none.
-pub(super) fn host_of(url: &str) -> String {
+pub fn host_of(url: &str) -> String {
     let host = Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned));
     host.unwrap_or_default()
 }

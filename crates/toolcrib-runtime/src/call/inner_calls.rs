@@ -1,4 +1,4 @@
-//! Calls that a loaded tool makes while its own call runs. They take the whole path, so policy, approval and the record
+//! Calls that a tool makes while its own call runs, or a subagent that it started. They take the whole path, so policy, approval and the record
 //! hold for what a tool does as for what an agent does.
 
 use std::panic::resume_unwind;
@@ -8,18 +8,22 @@ use std::thread;
 
 use serde_json::Value;
 use tokio::runtime::Handle;
+use toolcrib_core::toolset::Offer;
 use toolcrib_core::{
     Call, CallId, CallTrace, Caller, Cancel, Door, HeldPath, InnerCalls, Outcome, SessionId,
-    ToolName,
+    ToolName, Toolset,
 };
 
 /// Takes a call the whole path.
-pub(crate) trait CallMaker: Send + Sync {
+pub(crate) trait CallMaker: Clone + Send + Sync {
     /// Returns an id that no other call has.
     fn new_id(&self) -> CallId;
 
     /// Makes a call, and waits for its outcome on this thread.
     fn make(&self, call: Call, cancel: Cancel) -> Outcome;
+
+    /// Returns the tools.
+    fn toolset(&self) -> &Toolset;
 }
 
 /// Makes the calls of one tool during one call.
@@ -30,38 +34,40 @@ pub(crate) struct CallsOfTool<M> {
     /// Who makes the inner calls, as the record tells it.
     caller: Arc<Caller>,
     cancel: Cancel,
+    /// The event loop. The thread that makes a call may be one that knows of none.
+    event_loop: Option<Handle>,
     made: AtomicU32,
 }
 
 impl<M: CallMaker + 'static> CallsOfTool<M> {
-    /// Returns what makes calls for `tool` in its `version`, while it answers `outer`. A tool that was called by a tool
-    /// makes none, so they cannot call each other without end.
+    /// Returns what makes calls for the tool of `offer` while it answers `outer`. A tool that was called by a tool makes
+    /// none, and no subagent has subagents, so they cannot call each other without end.
     pub(crate) fn of(
         maker: M,
         outer: &Call,
-        tool: &ToolName,
-        version: &str,
+        offer: &Offer,
         cancel: &Cancel,
     ) -> Option<Arc<dyn InnerCalls>> {
-        if outer.caller.door == Door::Plugin {
-            return None;
-        }
-        let caller = Caller {
-            principal: outer.caller.principal.clone(),
-            door: Door::Plugin,
-            client: Some(format!("{tool} {version}")),
+        let tool = offer.full_name();
+        let (door, client) = match (outer.caller.door, offer.tool.loaded()) {
+            (Door::Plugin, _) | (Door::Agent, None) => return None,
+            (_, Some(loaded)) => (Door::Plugin, format!("{tool} {}", loaded.version())),
+            (_, None) => (Door::Agent, tool.to_string()),
         };
+        let principal = outer.caller.principal.clone();
+        let caller = Caller { principal, door, client: Some(client) };
         Some(Arc::new(Self {
             maker,
             outer: Call { args: Value::Null, ..outer.clone() },
             caller: Arc::new(caller),
             cancel: cancel.clone(),
+            event_loop: Handle::try_current().ok(),
             made: AtomicU32::new(0),
         }))
     }
 }
 
-impl<M: CallMaker> InnerCalls for CallsOfTool<M> {
+impl<M: CallMaker + 'static> InnerCalls for CallsOfTool<M> {
     fn call(&self, tool: ToolName, args: Value, held_path: Option<HeldPath>) -> Outcome {
         let number = self.made.fetch_add(1, Ordering::Relaxed) + 1;
         let call = Call {
@@ -73,7 +79,8 @@ impl<M: CallMaker> InnerCalls for CallsOfTool<M> {
             held_path,
             ..self.outer.clone()
         };
-        let (cancel, handle) = (self.cancel.child(), Handle::current());
+        let handle = self.event_loop.clone().unwrap_or_else(Handle::current);
+        let cancel = self.cancel.child();
         // The tool's own thread is in the event loop already, and cannot wait for it a second time.
         let made = thread::scope(|scope| {
             let make = || {
@@ -91,5 +98,20 @@ impl<M: CallMaker> InnerCalls for CallsOfTool<M> {
 
     fn session(&self) -> &SessionId {
         &self.outer.session
+    }
+
+    fn toolset(&self) -> &Toolset {
+        self.maker.toolset()
+    }
+
+    fn detached(&self, cancel: &Cancel) -> Arc<dyn InnerCalls> {
+        Arc::new(Self {
+            maker: self.maker.clone(),
+            outer: self.outer.clone(),
+            caller: Arc::clone(&self.caller),
+            cancel: cancel.clone(),
+            event_loop: self.event_loop.clone(),
+            made: AtomicU32::new(self.made.load(Ordering::Relaxed)),
+        })
     }
 }

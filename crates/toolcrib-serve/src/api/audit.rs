@@ -88,6 +88,7 @@ enum DoorWord {
     Http,
     Mcp,
     Plugin,
+    Agent,
 }
 
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
@@ -181,6 +182,7 @@ impl DoorWord {
             Self::Http => Door::Http,
             Self::Mcp => Door::Mcp,
             Self::Plugin => Door::Plugin,
+            Self::Agent => Door::Agent,
         }
     }
 }

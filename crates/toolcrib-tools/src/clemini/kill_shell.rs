@@ -69,7 +69,10 @@ impl Tool for KillShell {
     }
 
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply, ToolError> {
-        let was_running = ctx.commands.kill(&args.task_id)?;
+        let was_running = match ctx.outside.subagents.kill(&args.task_id) {
+            Some(was_running) => was_running,
+            None => ctx.commands.kill(&args.task_id)?,
+        };
         let status = if was_running { "killed" } else { "already_completed" };
         Ok(Reply { task_id: args.task_id, status, success: true })
     }

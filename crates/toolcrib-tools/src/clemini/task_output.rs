@@ -1,5 +1,6 @@
 //! `task_output`: returns the output and the status of a background task.
 
+use std::fmt::Write;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -9,6 +10,7 @@ use toolcrib_core::schema::Within;
 use toolcrib_core::{Ctx, Declaration, Effect, ErrorKind, Example, Limits, Tier, Tool, ToolError};
 
 use crate::operation::command::{DEFAULT_OUTPUT_LINES, StreamChoice, StruckLimit};
+use crate::operation::kept_text;
 
 pub(crate) struct TaskOutput;
 
@@ -51,6 +53,9 @@ struct LinesRead {
     count: u64,
     total: u64,
 }
+
+/// The most bytes of a stream in the reply.
+const MOST_SHOWN_BYTES: usize = 48 << 10;
 
 /// How long `wait` waits when the call sets no timeout.
 const DEFAULT_WAIT_SECONDS: u64 = 30;
@@ -132,11 +137,14 @@ impl Tool for TaskOutput {
         let task = if args.wait == Some(true) {
             let seconds = args.timeout.map_or(DEFAULT_WAIT_SECONDS, Within::get);
             let most = Duration::from_millis(ctx.terms.limits.deadline_ms.saturating_sub(1000));
-            ctx.commands.wait(&args.task_id, Duration::from_secs(seconds).min(most), &ctx.cancel)
+            let time = Duration::from_secs(seconds).min(most);
+            let subagent = ctx.outside.subagents.wait(&args.task_id, time, &ctx.cancel);
+            subagent.map_or_else(|| ctx.commands.wait(&args.task_id, time, &ctx.cancel), Ok)
         } else {
-            ctx.commands.task(&args.task_id)
+            let subagent = ctx.outside.subagents.task(&args.task_id);
+            subagent.map_or_else(|| ctx.commands.task(&args.task_id), Ok)
         };
-        let Some(from_line) = args.from_line else { return Ok(reply(task?)) };
+        let Some(from_line) = args.from_line else { return Ok(reply(ctx, task?)) };
         let stream = StreamChoice::stream(args.stream);
         let most = ctx.terms.limits.output_bytes / 3;
         let count = args.line_count.map_or(DEFAULT_OUTPUT_LINES, Within::get);
@@ -166,13 +174,18 @@ impl Tool for TaskOutput {
     }
 }
 
-fn reply(task: Task) -> Reply {
+fn reply(ctx: &Ctx, task: Task) -> Reply {
     let (status, exit_code) = status_word(task.status);
+    let mut stdout = task.stdout.text;
+    // What commands print was cut when it was read. The report of a subagent was not.
+    if let Some(notice) = kept_text::shorten(ctx, &mut stdout, MOST_SHOWN_BYTES) {
+        let _ = write!(stdout, "\n[{notice}]");
+    }
     Reply {
         task_id: task.id,
         status,
         exit_code,
-        stdout: task.stdout.text,
+        stdout,
         stderr: task.stderr.text,
         limit: StruckLimit::of(task.strike.as_ref()),
         lines: None,

@@ -9,6 +9,8 @@ use toolcrib_core::net::{FetchReply, FetchRequest, Politeness, Reuse};
 use toolcrib_core::{Ctx, ErrorKind, Plan, ToolError};
 use toolcrib_web::Document;
 
+use super::kept_text;
+
 /// The most bytes of a page's text in one reply. The rest is kept.
 const MOST_SHOWN_BYTES: usize = 48 << 10;
 
@@ -147,21 +149,10 @@ impl WebPage {
     /// Cuts the text to what a reply has room for, and keeps all of it.
     pub(crate) fn shorten(&mut self, ctx: &Ctx) {
         let room = MOST_SHOWN_BYTES.min(ctx.terms.limits.output_bytes / 8);
-        let (all, id) = (self.text.len(), &ctx.call.0);
-        if all <= room {
-            return;
+        if let Some(notice) = kept_text::shorten(ctx, &mut self.text, room) {
+            self.text_is_cut = true;
+            self.notices.push(notice);
         }
-        let rest = if ctx.commands.save_reply(id, &self.text) {
-            format!("read the rest with `toolcrib output {id}`")
-        } else {
-            "the rest could not be kept".to_owned()
-        };
-        let end = self.text.floor_char_boundary(room);
-        // A line is not cut in its middle, if it has an end nearby.
-        let end = self.text[..end].rfind('\n').filter(|at| *at > end / 2).unwrap_or(end);
-        self.text.truncate(end);
-        self.text_is_cut = true;
-        self.notices.push(format!("the text is cut: {end} of its {all} bytes are here; {rest}"));
     }
 
     /// Cuts the text to this many bytes.

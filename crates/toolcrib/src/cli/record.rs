@@ -110,7 +110,7 @@ pub(crate) struct CallFilterArgs {
     #[arg(long)]
     pub(crate) session: Option<String>,
     /// Calls through this door
-    #[arg(long, value_parser = ["terminal", "http", "mcp", "plugin"])]
+    #[arg(long, value_parser = ["terminal", "http", "mcp", "plugin", "agent"])]
     pub(crate) door: Option<String>,
     /// Calls that were decided so; `ask` takes those about which a person was asked
     #[arg(long, value_parser = ["allow", "ask", "deny"])]

@@ -1,6 +1,7 @@
 //! `toolcrib call`: makes one call.
 
 use std::fmt::Display;
+use std::sync::Arc;
 
 use serde_json::Value;
 use toolcrib_core::{Cancel, ErrorKind, Outcome};
@@ -13,7 +14,7 @@ use super::difference;
 use super::event_loop::{block_on, interrupted};
 use super::live_output::{LiveView, OutputShown};
 use super::outcome_gathering;
-use super::prompt::TerminalPrompt;
+use super::prompt::{TerminalClient, TerminalPrompt};
 use super::remote;
 use super::remote_call;
 use super::render::{self, PriorApproval};
@@ -21,6 +22,7 @@ use super::setup::open;
 use crate::cli::{CallArgs, Global};
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::settings::table;
 use crate::terminal::{Terminal, print_json};
 use crate::wiring::{Crib, call_at_terminal, session};
 
@@ -40,7 +42,11 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &CallArgs) -> Resul
     for warning in crib.plugins().mount_for(&crib.settings, &tool.into()) {
         terminal.warn(&warning);
     }
-    let runtime = crib.runtime(approver(global, Some(terminal), &crib, args))?;
+    let mut runtime = crib.runtime(approver(global, Some(terminal), &crib, args))?;
+    let answer_time = crib.settings.get(table::POLICY_APPROVAL_SECONDS);
+    if let Some(person) = TerminalClient::on_terminal(terminal, answer_time) {
+        runtime.client = Arc::new(person);
+    }
     let mut call = call_at_terminal(session(), tool, Value::Null);
     match arguments(&args.args, &runtime.toolset, &call.tool) {
         Ok(parsed) => call.args = parsed,

@@ -1,6 +1,7 @@
 //! Asks a person on the terminal about a call. What is shown is what will run.
 
 mod change_call;
+mod client;
 mod device;
 mod dialog;
 mod keys;
@@ -21,6 +22,7 @@ use toolcrib_ledger::new_call_id;
 use toolcrib_runtime::{AnswerFuture, Approver, Prompt, Question};
 
 use self::change_call::ChangedArgs;
+pub(super) use self::client::TerminalClient;
 use self::device::{Device, Input, KeyMode, TypedLine, Waker};
 use self::dialog::{ANSWERED_BY, Dialog, Reaction};
 pub(super) use self::question_page::ChangeOffer;

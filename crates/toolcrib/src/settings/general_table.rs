@@ -400,6 +400,13 @@ settings_table! {
     /// The name of that model.
     MODEL_NAME: String = text("model.name", "");
 
+    /// The most turns of a subagent.
+    AGENT_MAX_TURNS: u64 = count("agent.max_turns", 50, (1, 10_000)).project(Smaller);
+
+    /// The most tokens of a subagent, requests and answers of all its turns together.
+    AGENT_MAX_TOKENS: u64 = count("agent.max_tokens", 2_000_000, (1, 1_000_000_000_000))
+        .project(Smaller);
+
     /// The ports that tools may fetch from.
     NET_PORTS: Vec<String> = names("net.ports", &["443", "80"])
         .project(Subset(EmptyList::Nothing)).at_start();

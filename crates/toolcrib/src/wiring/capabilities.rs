@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use toolcrib_agent::SubagentOwner;
 use toolcrib_core::{
     Call, CallId, CallTerms, Cancel, Catalogue, Clock, Commands, Ctx, HeldCounts, Limits, Meter,
     NoClient, Outside, Principal, ToolName, ToolSettings,
@@ -247,14 +248,16 @@ impl Capabilities {
 
     /// Ends the commands of principals of which `is_gone` says that they are nobody any more.
     pub(super) fn end_commands_of(&self, is_gone: &dyn Fn(&Principal) -> bool) {
+        self.web.subagents.pool.end_of(is_gone);
         self.workspace.commands.end_commands_of(is_gone);
         for (_, catalogue) in &self.catalogues {
             catalogue.work.commands.end_commands_of(is_gone);
         }
     }
 
-    /// Ends everything that commands left running.
+    /// Ends the subagents, and then everything that commands left running.
     pub(super) fn close(&self) {
+        self.web.subagents.pool.close();
         for sandbox in &*self.opened.lock().unwrap_or_else(PoisonError::into_inner) {
             sandbox.close();
         }
@@ -279,6 +282,8 @@ impl World for Capabilities {
         let WorkArea { area, commands } = own.map_or(&self.workspace, |own| &own.work);
         let principal = (!call.caller.is_local_user()).then(|| call.caller.principal.clone());
         let (session, tool_name) = (call.conversation().clone(), tool.clone());
+        let subagent_owner =
+            SubagentOwner { principal: principal.clone(), session: session.clone() };
         let owner = TaskOwner { principal, session, tool: tool_name };
         let commands = Arc::new(commands.commands_for(owner)) as Arc<dyn Commands>;
         Ctx {
@@ -294,6 +299,7 @@ impl World for Capabilities {
                 web_search: Arc::clone(&self.web.search),
                 model: Arc::clone(&self.web.model),
                 pull_requests: Arc::clone(&self.web.pull_requests),
+                subagents: self.web.subagents.of(subagent_owner),
                 reader: call.caller.principal.name.clone(),
             },
             client: Arc::new(NoClient),

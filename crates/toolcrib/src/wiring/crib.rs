@@ -88,7 +88,7 @@ impl Crib {
         let areas = AreaOpener {
             roots: &roots,
             sandbox_for: &sandbox_for,
-            web: WebAccess::new(&repositories, &access.settings, &environment),
+            web: WebAccess::new(&repositories, &access.settings, &environment, Arc::default()),
             repositories,
             index_state: options.is_long_lived.then(|| access.state.folder()),
         };
@@ -193,11 +193,12 @@ impl Crib {
             open_sandbox(&self.access, settings, environment, options, workspace, old)
         };
         let net = Arc::clone(&old.0.web().net);
+        let subagents = Arc::clone(&old.0.web().subagents.pool);
         let repositories = RepositoryOpener::new(net, settings, environment);
         let areas = AreaOpener {
             roots: &self.access.roots_under(settings),
             sandbox_for: &sandbox_for,
-            web: WebAccess::new(&repositories, settings, environment),
+            web: WebAccess::new(&repositories, settings, environment, subagents),
             repositories,
             index_state: options.is_long_lived.then(|| self.state.folder()),
         };

@@ -1,14 +1,18 @@
-//! What tools reach of the web, as the settings say: the net, a search engine, a model.
+//! What tools reach of the web, as the settings say: the net, a search engine, a model, and subagents that it drives.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::Arc;
 
+use toolcrib_agent::{
+    AgentModel, ChatCompletions, LoopLimits, ModelPlace, OwnSubagents, SubagentOwner, SubagentPool,
+};
 use toolcrib_core::model::{Model, NoModel};
 use toolcrib_core::net::Net;
 use toolcrib_core::pull_requests::PullRequests;
+use toolcrib_core::subagent::Subagents;
 use toolcrib_core::web_search::WebSearch;
-use toolcrib_host::{ChatModel, ChatModelPlace, SearchEngine, SearchEnginePlace};
+use toolcrib_host::{SearchEngine, SearchEnginePlace};
 
 use super::connection::RepositoryOpener;
 use crate::settings::{Settings, table};
@@ -25,7 +29,25 @@ pub(super) struct WebAccess {
     pub(super) net: Arc<dyn Net>,
     pub(super) search: Arc<dyn WebSearch>,
     pub(super) model: Arc<dyn Model>,
+    pub(super) subagents: SubagentAccess,
     pub(super) pull_requests: Arc<dyn PullRequests>,
+}
+
+/// What subagents work with.
+#[derive(Clone)]
+pub(super) struct SubagentAccess {
+    /// The subagents of this process. They go on when the settings change.
+    pub(super) pool: Arc<SubagentPool>,
+    pub(super) model: Option<Arc<dyn AgentModel>>,
+    pub(super) limits: LoopLimits,
+}
+
+impl SubagentAccess {
+    /// Returns the subagents of one caller.
+    pub(super) fn of(&self, owner: SubagentOwner) -> Arc<dyn Subagents> {
+        let Self { pool, model, limits } = self.clone();
+        Arc::new(OwnSubagents { pool, model, limits, owner })
+    }
 }
 
 impl WebAccess {
@@ -34,6 +56,7 @@ impl WebAccess {
         repositories: &RepositoryOpener,
         settings: &Settings,
         environment: &BTreeMap<String, OsString>,
+        pool: Arc<SubagentPool>,
     ) -> Self {
         let net = Arc::clone(&repositories.net);
         let key = |name: &str| {
@@ -48,14 +71,24 @@ impl WebAccess {
         };
         let search = Arc::new(SearchEngine::new(Arc::clone(&net), engine));
         let name = settings.get(table::MODEL_NAME);
-        let model: Arc<dyn Model> = match url(settings.get(table::MODEL_URL)) {
-            Some(url) if !name.is_empty() => {
-                let place = ChatModelPlace { url, name, key: key(MODEL_KEY) };
-                Arc::new(ChatModel::new(Arc::clone(&net), place))
-            }
-            _ => Arc::new(NoModel),
+        let endpoint =
+            url(settings.get(table::MODEL_URL)).filter(|_| !name.is_empty()).map(|url| {
+                let place = ModelPlace { url, name, key: key(MODEL_KEY) };
+                Arc::new(ChatCompletions::new(Arc::clone(&net), place))
+            });
+        let model = endpoint.clone().map_or_else(
+            || Arc::new(NoModel) as Arc<dyn Model>,
+            |endpoint| endpoint as Arc<dyn Model>,
+        );
+        let subagents = SubagentAccess {
+            pool,
+            model: endpoint.map(|endpoint| endpoint as Arc<dyn AgentModel>),
+            limits: LoopLimits {
+                turns: settings.get(table::AGENT_MAX_TURNS),
+                tokens: settings.get(table::AGENT_MAX_TOKENS),
+            },
         };
         let pull_requests = Arc::new(repositories.pull_requests(settings, environment));
-        Self { net, search, model, pull_requests }
+        Self { net, search, model, subagents, pull_requests }
     }
 }

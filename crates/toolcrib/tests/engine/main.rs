@@ -42,6 +42,7 @@ mod runs_later;
 mod search;
 mod settings;
 mod stats;
+mod subagents;
 mod test_host;
 mod undo;
 mod web;

@@ -6,7 +6,7 @@ export function counted(number: number, one: string, many = `${one}s`): string {
   return `${count(number)} ${number === 1 ? one : many}`;
 }
 
-const DOORS: Record<string, string> = { terminal: "terminal", http: "HTTP", mcp: "MCP", plugin: "plugin", page: "page" };
+const DOORS: Record<string, string> = { terminal: "terminal", http: "HTTP", mcp: "MCP", plugin: "plugin", agent: "agent", page: "page" };
 
 /** The door that a call came through. The record does not name that of the terminal. */
 export function doorWords(door: string | null | undefined): string {

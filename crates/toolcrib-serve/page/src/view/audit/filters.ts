@@ -8,7 +8,7 @@ import { FILTER_KEYS, type FilterKey } from "../../part/filter_word.ts";
 export type Search = Partial<Record<"tool" | "actor" | "session" | "door" | "outcome" | "decision" | "changed" | "since" | "until" | "call" | "text", string>>;
 
 const CHOICES: Partial<Record<FilterKey, string[]>> = {
-  door: ["terminal", "http", "mcp", "plugin"],
+  door: ["terminal", "http", "mcp", "plugin", "agent"],
   outcome: ["ok", "command_failed", "error", "refused", "unknown", "open"],
   decision: ["allow", "ask", "deny"],
 };
