@@ -84,10 +84,10 @@ impl Spent {
     pub(crate) fn sentence(self) -> String {
         match self {
             Self::Turns(most) => format!(
-                "the subagent had {most} turns and was not done; give it less to do at a time, or raise `agent.max_turns`"
+                "the subagent was not done within `agent.max_turns` ({most}); give it less to do at a time, or raise the limit"
             ),
             Self::Tokens(most) => format!(
-                "the subagent used its {most} tokens and was not done; give it less to do at a time, or raise `agent.max_tokens`"
+                "the subagent was not done within `agent.max_tokens` ({most}); give it less to do at a time, or raise the limit"
             ),
             Self::Time => {
                 "the time of the subagent was up, and it was not done; give it less to do at a time"

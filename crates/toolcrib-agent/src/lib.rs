@@ -12,4 +12,4 @@ mod subagents;
 pub use budget::LoopLimits;
 pub use chat_completions::ChatCompletions;
 pub use endpoint::{AgentModel, ModelPlace, TurnRequest};
-pub use subagents::{OwnSubagents, SubagentOwner, SubagentPool};
+pub use subagents::{OwnSubagents, ProcessLifetime, SubagentOwner, SubagentPool};

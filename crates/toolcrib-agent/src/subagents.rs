@@ -35,10 +35,19 @@ const INSTRUCTIONS: &str = "You are a subagent. You get one task, do it with you
      with the paths and line numbers, what you checked, and what is left.";
 
 /// The subagents of this process.
-#[derive(Default)]
 pub struct SubagentPool {
+    lifetime: ProcessLifetime,
     background: Mutex<Background>,
     changed: Condvar,
+}
+
+/// Whether a subagent can go on after the call that started it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProcessLifetime {
+    /// The process ends with its call.
+    SingleCall,
+    /// The process answers further calls.
+    ManyCalls,
 }
 
 #[derive(Default)]
@@ -83,6 +92,24 @@ pub struct OwnSubagents {
 }
 
 impl SubagentPool {
+    /// Returns a pool without subagents.
+    pub fn new(lifetime: ProcessLifetime) -> Self {
+        Self { lifetime, background: Mutex::default(), changed: Condvar::new() }
+    }
+
+    /// Fails if this process ends with its call, so that no subagent could go on after it.
+    fn check_background(&self) -> Result<(), ToolError> {
+        if self.lifetime == ProcessLifetime::ManyCalls {
+            return Ok(());
+        }
+        let message = "a single `toolcrib call` cannot run a subagent in the background: it exits after its reply, \
+                       and the subagent ends with it";
+        Err(ToolError::new(ErrorKind::BadArgs, message).hint(
+            "leave out `background`, and wait for the subagent; or send the call through `toolcrib call --batch`, which \
+             keeps running",
+        ))
+    }
+
     /// Ends the subagents of principals of which `is_gone` says that they are nobody any more.
     pub fn end_of(&self, is_gone: &dyn Fn(&Principal) -> bool) {
         for task in self.background().tasks.values() {
@@ -199,6 +226,7 @@ impl Subagents for OwnSubagents {
 
     fn start(&self, work: SubagentWork) -> Result<(), ToolError> {
         let model = Arc::clone(self.model()?);
+        self.pool.check_background()?;
         let cancel = Cancel::default();
         let state = TaskState { status: TaskStatus::Running, report: SubagentReport::default() };
         let task = Arc::new(BackgroundTask {

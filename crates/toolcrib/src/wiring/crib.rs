@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::Value;
+use toolcrib_agent::{ProcessLifetime, SubagentPool};
 use toolcrib_core::policy::Policy;
 use toolcrib_core::{Call, Caller, NoClient, Principal, SessionId};
 use toolcrib_host::{Sandbox, Workspace};
@@ -85,10 +86,15 @@ impl Crib {
         };
         let net = open_net(&access.settings, options)?;
         let repositories = RepositoryOpener::new(net, &access.settings, &environment);
+        let subagents = Arc::new(SubagentPool::new(if options.is_long_lived {
+            ProcessLifetime::ManyCalls
+        } else {
+            ProcessLifetime::SingleCall
+        }));
         let areas = AreaOpener {
             roots: &roots,
             sandbox_for: &sandbox_for,
-            web: WebAccess::new(&repositories, &access.settings, &environment, Arc::default()),
+            web: WebAccess::new(&repositories, &access.settings, &environment, subagents),
             repositories,
             index_state: options.is_long_lived.then(|| access.state.folder()),
         };

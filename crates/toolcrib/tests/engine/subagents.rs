@@ -74,7 +74,8 @@ fn open(scratch: &Scratch, model: &TestHost, settings: &[&str]) -> Opened {
     let net: Arc<dyn Net> = Arc::new(model.client());
     let url = format!("model.url=http://model.test:{}/v1", model.port());
     let all = [&[url.as_str(), "model.name=test"], settings].concat();
-    Opened::of(&OpenOptions { net: Some(net), ..scratch.options(&all) }).unwrap()
+    let options = OpenOptions { net: Some(net), is_long_lived: true, ..scratch.options(&all) };
+    Opened::of(&options).unwrap()
 }
 
 /// Returns the bodies of what the model was asked.
@@ -259,8 +260,8 @@ fn a_budget_that_ends_keeps_what_was_said() {
         turn
     };
     for (setting, expect, turns) in [
-        ("agent.max_turns=3", "had 3 turns", 3),
-        ("agent.max_tokens=250", "used its 250 tokens", 3),
+        ("agent.max_turns=3", "`agent.max_turns` (3)", 3),
+        ("agent.max_tokens=250", "`agent.max_tokens` (250)", 3),
         ("limits.deadline_ms=3000", "time", 0),
     ] {
         let slow = json!({"hangs": true});
@@ -380,6 +381,19 @@ fn nothing_goes_on_after_the_crib_is_closed() {
     assert!(begun.elapsed() < Duration::from_mins(1));
     let refused = crib.call("clemini/task", json!({"prompt": "x", "background": true}));
     assert_eq!(refused.kind(), "cancelled", "{}", refused.text());
+}
+
+#[test]
+fn a_process_of_one_call_has_no_subagents_in_the_background() {
+    let (model, scratch) = (model(vec![says("done")]), Scratch::new());
+    let net: Arc<dyn Net> = Arc::new(model.client());
+    let url = format!("model.url=http://model.test:{}/v1", model.port());
+    let options = scratch.options(&[&url, "model.name=test"]);
+    let crib = Opened::of(&OpenOptions { net: Some(net), ..options }).unwrap();
+    let refused = crib.call("clemini/task", json!({"prompt": "x", "background": true}));
+    assert_eq!(refused.json()["error_code"], "INVALID_ARGUMENT", "{}", refused.text());
+    assert!(refused.text().contains("--batch"), "{}", refused.text());
+    assert_eq!(crib.call("clemini/task", task("x")).json()["stdout"], "done");
 }
 
 #[test]
