@@ -133,7 +133,7 @@ fn through_the_tools(door: &HikaiDoor, repository: &MadeRepository) -> Result<()
     let below = format!("{directory}/");
     let one = ["ls-tree", "-l", "main", &below];
     let row = |what, rounds, goal| GitRow { what, rounds, goal };
-    row("start of the process, and one directory", FEW, None).compare(
+    row("a process from exec to exit, for one directory", FEW, None).compare(
         |_| repository.git(&one).map(drop),
         |_| call(&mut door.open(repository)?, "list_files", &listed).map(drop),
     )?;
