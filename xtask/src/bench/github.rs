@@ -63,6 +63,7 @@ struct GitHubDoor<'a> {
 struct Reading {
     runtime: Runtime,
     session: SessionId,
+    watchdog: Watchdog,
     /// Has what the calls need.
     _crib: Arc<Crib>,
 }
@@ -91,10 +92,8 @@ impl Reading {
     }
 
     fn read(&self) -> Result<(), Box<dyn Error>> {
-        let numbers = (0..FILES).step_by(FILES / READ_FILES);
-        numbers
-            .into_iter()
-            .try_for_each(|number| self.call("read_file", &json!({"path": path(number)})).map(drop))
+        let mut paths = (0..FILES).step_by(FILES / READ_FILES).map(path);
+        paths.try_for_each(|path| self.call("read_file", &json!({"path": path})).map(drop))
     }
 
     fn search(&self) -> Result<(), Box<dyn Error>> {
@@ -127,7 +126,8 @@ impl GitHubDoor<'_> {
     fn begin(crib: &Arc<Crib>) -> Result<Reading, Box<dyn Error>> {
         let yes = Arc::new(AlwaysYes("bench".to_owned()));
         let runtime = crib.runtime(yes).map_err(|err| err.to_string())?;
-        Ok(Reading { runtime, session: session(), _crib: Arc::clone(crib) })
+        let (session, watchdog) = (session(), Watchdog::default());
+        Ok(Reading { runtime, session, watchdog, _crib: Arc::clone(crib) })
     }
 
     /// Counts the requests of a repository whose listing is whole.
