@@ -256,7 +256,7 @@ fn below_the_tools(repository: &MadeRepository) -> Result<(), Box<dyn Error>> {
             return Err(format!("{text}: {found} lines, and git finds {lines}").into());
         }
         let what = format!("{what} ({lines})");
-        row(&what, 20.0).compare(
+        GitRow { what: &what, rounds: FEW, goal: Some(20.0) }.compare(
             |_| repository.git(&grep_words(text)).map(drop),
             |_| count_lines(&opened, text).map(drop),
         )?;

@@ -72,8 +72,8 @@ impl Reading {
     fn call(&self, tool: &str, args: &Value) -> Result<Value, Box<dyn Error>> {
         let tool = format!("hikai/{tool}");
         let call = call_at_terminal(self.session.clone(), &tool, args.clone());
-        let watchdog = Watchdog::default();
-        let outcome = self.runtime.call_here(call, &Cancel::default(), &watchdog, Arc::new(|_| {}));
+        let (cancel, late) = (Cancel::default(), Arc::new(|_| {}));
+        let outcome = self.runtime.call_here(call, &cancel, &self.watchdog, late);
         let outcome = outcome.ok_or("the call did not end")?;
         match outcome.error {
             None => Ok(outcome.reply),
