@@ -78,7 +78,7 @@ pub(super) fn made_page(least_bytes: usize) -> String {
     for place in 0..60 {
         let _ = write!(html, "<li><a href=\"/about/{place}\">{}</a></li>", words(2, &mut chance));
     }
-    let _ = write!(html, "</ul></footer><script>{}</script></body></html>\n", SCRIPT.repeat(4));
+    let _ = writeln!(html, "</ul></footer><script>{}</script></body></html>", SCRIPT.repeat(4));
     html
 }
 
@@ -112,10 +112,10 @@ fn head(chance: &mut Chance) -> String {
 
 /// Writes a part of the text, with everything that such parts have.
 fn section(html: &mut String, number: usize, chance: &mut Chance) {
-    let _ = write!(
+    let _ = writeln!(
         html,
         "<section class=\"section depth-{}\" id=\"part-{number}\"><h2 class=\"heading\">Part {number}: {} \
-         <a class=\"anchor\" href=\"#part-{number}\" aria-label=\"Link to this part\">{ICON}</a></h2>\n",
+         <a class=\"anchor\" href=\"#part-{number}\" aria-label=\"Link to this part\">{ICON}</a></h2>",
         number % 3,
         words(3, chance)
     );
