@@ -60,7 +60,7 @@ struct GitHubDoor<'a> {
 }
 
 /// A session, whose calls read one commit.
-struct Reading {
+struct GitHubSession {
     runtime: Runtime,
     session: SessionId,
     watchdog: Watchdog,
@@ -68,7 +68,7 @@ struct Reading {
     _crib: Arc<Crib>,
 }
 
-impl Reading {
+impl GitHubSession {
     fn call(&self, tool: &str, args: &Value) -> Result<Value, Box<dyn Error>> {
         let tool = format!("hikai/{tool}");
         let call = call_at_terminal(self.session.clone(), &tool, args.clone());
@@ -123,11 +123,11 @@ impl GitHubDoor<'_> {
     }
 
     /// Begins a session.
-    fn begin(crib: &Arc<Crib>) -> Result<Reading, Box<dyn Error>> {
+    fn begin(crib: &Arc<Crib>) -> Result<GitHubSession, Box<dyn Error>> {
         let yes = Arc::new(AlwaysYes("bench".to_owned()));
         let runtime = crib.runtime(yes).map_err(|err| err.to_string())?;
         let (session, watchdog) = (session(), Watchdog::default());
-        Ok(Reading { runtime, session, watchdog, _crib: Arc::clone(crib) })
+        Ok(GitHubSession { runtime, session, watchdog, _crib: Arc::clone(crib) })
     }
 
     /// Counts the requests of a repository whose listing is whole.
@@ -140,7 +140,7 @@ impl GitHubDoor<'_> {
         self.tell("read the same 20 files again", 0, || first.read())?;
         self.tell("first search", 2, || first.search())?;
         self.tell("search again", 0, || first.search())?;
-        let all = |reading: &Reading| {
+        let all = |reading: &GitHubSession| {
             reading.list(self.repository)?;
             reading.read()?;
             reading.search()

@@ -55,7 +55,7 @@ pub(super) fn run() -> Result<(), Box<dyn Error>> {
 }
 
 /// One way to get the page.
-struct PageReader {
+struct FetchedPage {
     label: String,
     way: ReadingWay,
     goal: PageGoal,
@@ -86,7 +86,7 @@ enum PageGoal {
 /// Compares, inside of the network.
 pub(super) fn run_inside(program: &Path) -> Result<(), Box<dyn Error>> {
     let scratch = tempfile::tempdir()?;
-    let place = Place::make(program, scratch.path())?;
+    let place = FetchPlace::make(program, scratch.path())?;
     let page = made_page(PAGE_BYTES);
     let bytes = page.len();
     let server = PageServer::start(apart::ADDRESS, page)?;
@@ -118,7 +118,7 @@ pub(super) fn run_inside(program: &Path) -> Result<(), Box<dyn Error>> {
 }
 
 /// Where toolcrib runs, and what is allowed there.
-struct Place {
+struct FetchPlace {
     program: PathBuf,
     work: PathBuf,
     home: PathBuf,
@@ -126,7 +126,7 @@ struct Place {
     saved: PathBuf,
 }
 
-impl Place {
+impl FetchPlace {
     fn make(program: &Path, scratch: &Path) -> Result<Self, Box<dyn Error>> {
         let (work, home) = (scratch.join("work"), scratch.join("home"));
         fs::create_dir(&work)?;
@@ -158,8 +158,8 @@ impl Place {
 }
 
 /// Returns everything that fetches the page, ours first.
-fn readers(place: &Place, url: &str) -> Result<Vec<PageReader>, Box<dyn Error>> {
-    let reader = |label: &str, goal, way| PageReader {
+fn readers(place: &FetchPlace, url: &str) -> Result<Vec<FetchedPage>, Box<dyn Error>> {
+    let reader = |label: &str, goal, way| FetchedPage {
         label: label.to_owned(),
         way,
         goal,
@@ -222,9 +222,13 @@ fn python() -> Result<PathBuf, Box<dyn Error>> {
     Ok(PathBuf::from(String::from_utf8(output.stdout)?.trim()))
 }
 
-impl PageReader {
+impl FetchedPage {
     /// Fetches the page. Returns how long that took, and the text if there is one.
-    fn fetch(&mut self, place: &Place, url: &str) -> Result<(Duration, String), Box<dyn Error>> {
+    fn fetch(
+        &mut self,
+        place: &FetchPlace,
+        url: &str,
+    ) -> Result<(Duration, String), Box<dyn Error>> {
         let start = Instant::now();
         match &mut self.way {
             ReadingWay::Server(peer, tool, args) => {
@@ -248,7 +252,7 @@ impl PageReader {
     }
 }
 
-fn print(readers: &mut [PageReader]) {
+fn print(readers: &mut [FetchedPage]) {
     let ours = median(&mut readers[0].times).as_secs_f64();
     for reader in readers {
         let noisy = if spread(&reader.times) > 1.5 { " (noisy)" } else { "" };
