@@ -5,11 +5,15 @@
 use std::error::Error;
 use std::path::PathBuf;
 
+mod apart;
 mod batch_door;
 mod bombs;
 mod corpus;
 mod deny;
+mod git;
+mod github;
 mod ledger;
+mod made_repository;
 mod mcp;
 mod mcp_peer;
 mod measure;
@@ -23,6 +27,7 @@ mod sandbox;
 mod search;
 mod server;
 mod start;
+mod web;
 
 /// Runs every comparison and prints it.
 pub fn run() -> Result<(), Box<dyn Error>> {
@@ -75,7 +80,24 @@ pub fn run() -> Result<(), Box<dyn Error>> {
     if is_wanted("bombs") {
         bombs::run(&program)?;
     }
+    if is_wanted("web") {
+        web::run()?;
+    }
+    if is_wanted("git") {
+        git::run(&program)?;
+    }
+    if is_wanted("github") {
+        github::run()?;
+    }
     Ok(())
+}
+
+/// Runs a part that was started in a network of its own.
+pub fn run_apart() -> Result<(), Box<dyn Error>> {
+    match std::env::args().nth(2).as_deref() {
+        Some("web") => web::run_inside(&release_binary()?),
+        part => Err(format!("no such part: {part:?}").into()),
+    }
 }
 
 fn release_binary() -> Result<PathBuf, Box<dyn Error>> {

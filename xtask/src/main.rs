@@ -11,8 +11,9 @@ fn main() -> ExitCode {
         Some("docs") => xtask::docs::write(),
         Some("picture") => xtask::picture::write(),
         Some("bench") => xtask::bench::run(),
-        // A process that a benchmark starts.
+        // Processes that a benchmark starts.
         Some("bare-server") => xtask::bare_server::run(),
+        Some("bench-apart") => xtask::bench::run_apart(),
         Some("run") => xtask::run::run(),
         Some("tools") => xtask::tools::install(),
         Some("quick") => xtask::check::quick(),

@@ -80,29 +80,58 @@ pub fn install() -> Result<(), Box<dyn Error>> {
     NPM_PAGE.install()
 }
 
-/// A package of Python that tests use.
-struct PythonPackage {
+/// A package of Python that tests use, or that ours is compared with.
+pub struct PythonPackage {
     name: &'static str,
     version: &'static str,
     what_for: &'static str,
+    /// What it needs and does not ask for.
+    more: &'static [&'static str],
 }
 
 /// The packages of Python: what makes requests to the server from its specification, the official client of MCP, and
 /// servers of MCP that are mounted.
 const PYTHON_PACKAGES: [PythonPackage; 4] = [
-    PythonPackage { name: "schemathesis", version: "4.32.5", what_for: "tests the server" },
-    PythonPackage { name: "mcp", version: "2.3.0", what_for: "tests the MCP server" },
-    PythonPackage { name: "mcp-server-git", version: "2026.10.19", what_for: "the tests mount" },
-    PythonPackage { name: "mcp-server-time", version: "2026.10.19", what_for: "the tests mount" },
+    PythonPackage::new("schemathesis", "4.32.5", "tests the server"),
+    PythonPackage::new("mcp", "2.3.0", "tests the MCP server"),
+    PythonPackage::new("mcp-server-git", "2026.10.19", "the tests mount"),
+    PythonPackage::new("mcp-server-time", "2026.10.19", "the tests mount"),
 ];
 
+/// What the peers are for.
+const COMPARED: &str = "the benchmark compares with";
+
+/// The reference server of MCP that fetches pages.
+pub const MCP_SERVER_FETCH: PythonPackage =
+    PythonPackage::new("mcp-server-fetch", "2026.10.24", COMPARED);
+
+/// A reader of pages that leaves out menus, as ours does.
+pub const TRAFILATURA: PythonPackage = PythonPackage {
+    more: &["lxml_html_clean==0.4.6"],
+    ..PythonPackage::new("trafilatura", "2.3.1", COMPARED)
+};
+
+/// A converter of HTML to Markdown, compiled.
+pub const HTML_TO_MARKDOWN: PythonPackage =
+    PythonPackage::new("html-to-markdown", "3.19.0", COMPARED);
+
 impl PythonPackage {
-    fn folder(&self) -> PathBuf {
+    const fn new(name: &'static str, version: &'static str, what_for: &'static str) -> Self {
+        Self { name, version, what_for, more: &[] }
+    }
+
+    /// Returns the name by which it is known.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Returns the folder that it is installed into.
+    pub fn folder(&self) -> PathBuf {
         tools_folder().join(self.name)
     }
 
     fn plan(&self) -> String {
-        let Self { name, version, what_for } = self;
+        let Self { name, version, what_for, .. } = self;
         let what = if self.is_there() { "has" } else { "installs" };
         format!("{what} {name} {version}, which {what_for}, in {}", self.folder().display())
     }
@@ -113,7 +142,7 @@ impl PythonPackage {
     }
 
     /// Installs the package beside the builds, and nothing into the system's Python.
-    fn install(&self) -> Result<(), Box<dyn Error>> {
+    pub fn install(&self) -> Result<(), Box<dyn Error>> {
         if self.is_there() {
             return Ok(());
         }
@@ -131,7 +160,8 @@ impl PythonPackage {
         let _ = std::fs::remove_dir_all(&folder);
         let (target, wanted) = (folder.display().to_string(), format!("{name}=={version}"));
         let place = ["--no-warn-conflicts", "--root-user-action", "ignore", "--target"];
-        if pip(&[&["install", "--quiet"][..], &place, &[&target, &wanted]].concat()) {
+        let wanted = [&[wanted.as_str()][..], self.more].concat();
+        if pip(&[&["install", "--quiet"][..], &place, &[&target], &wanted].concat()) {
             Ok(())
         } else {
             Err(format!("{name} {version} could not be installed: see above").into())

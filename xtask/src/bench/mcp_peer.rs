@@ -8,6 +8,14 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
+/// Returns the texts of a reply to a call.
+pub(super) fn text_of(line: &str) -> Result<String, Box<dyn Error>> {
+    let reply: Value = serde_json::from_str(line)?;
+    let content = reply["result"]["content"].as_array().ok_or("the reply has no content")?;
+    let texts = content.iter().filter_map(|block| block["text"].as_str());
+    Ok(texts.collect::<Vec<_>>().join("\n"))
+}
+
 /// A server that runs, and its client.
 pub(super) struct RunningPeer {
     child: Child,

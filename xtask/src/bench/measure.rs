@@ -52,3 +52,12 @@ pub(super) fn middle(numbers: &mut [f64]) -> f64 {
     numbers.sort_unstable_by(f64::total_cmp);
     numbers.get(numbers.len() / 2).copied().unwrap_or_default()
 }
+
+/// Returns how many times longer than the shortest the longest measurement is. Above 1.5, a row is noisy.
+pub(super) fn spread(times: &[Duration]) -> f64 {
+    let mut times = times.to_vec();
+    times.sort_unstable();
+    // The slowest tenth is the machine's, not the program's.
+    let high = times.get((times.len() * 9 / 10).saturating_sub(1)).copied().unwrap_or_default();
+    high.as_secs_f64() / times.first().map_or(1.0, Duration::as_secs_f64)
+}

@@ -12,7 +12,7 @@ use toolcrib_core::{Cancel, ToolError};
 use toolcrib_search::{Engine, IndexStatus, Phase};
 
 use super::corpus;
-use super::measure::{mean, median, rg_output};
+use super::measure::{mean, median, rg_output, spread};
 use crate::tools::{FD, RIPGREP};
 
 /// How often each question is put to each.
@@ -432,12 +432,4 @@ fn idle() -> Result<f64, Box<dyn Error>> {
     std::thread::sleep(Duration::from_secs(3));
     let after: u64 = used()?.values().sum();
     Ok(after.saturating_sub(before) as f64 / 1e6)
-}
-
-fn spread(times: &[Duration]) -> f64 {
-    let mut times = times.to_vec();
-    times.sort_unstable();
-    // The slowest tenth is the machine's, not the program's.
-    let high = times.get(times.len() * 9 / 10 - 1).copied().unwrap_or_default();
-    high.as_secs_f64() / times.first().map_or(1.0, Duration::as_secs_f64)
 }

@@ -108,9 +108,11 @@ fn follow(krate: &str, file: &Path, module: &mut Vec<String>, found: &mut Vec<So
     }
 }
 
-/// Returns the name of the module that an item declares in a file of its own.
+/// Returns the name of the module that an item declares in a file of its own. One with a `path` is what a benchmark takes
+/// from the tests of another crate.
 fn declared_file(item: &Item) -> Option<String> {
     match item {
+        Item::Mod(module) if module.attrs.iter().any(|it| it.path().is_ident("path")) => None,
         Item::Mod(module) if module.content.is_none() => Some(module.ident.to_string()),
         _ => None,
     }
