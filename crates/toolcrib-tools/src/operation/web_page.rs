@@ -7,7 +7,7 @@ use toolcrib_core::command::HostTraffic;
 use toolcrib_core::hosts::hosts_in;
 use toolcrib_core::net::{FetchReply, FetchRequest, Politeness, Reuse};
 use toolcrib_core::{Ctx, ErrorKind, Plan, ToolError};
-use toolcrib_web::Document;
+use toolcrib_web::{Document, DocumentError};
 
 /// The most bytes of a page's text in one reply. The rest is kept.
 const MOST_SHOWN_BYTES: usize = 48 << 10;
@@ -59,7 +59,9 @@ pub(crate) fn fetch(
     let content_type = headers.into_iter().find(|(name, _)| name == "content-type");
     let content_type = content_type.map(|(_, value)| value).unwrap_or_default();
     let declared = Some(content_type.as_str()).filter(|it| !it.is_empty());
-    let document = Document::read(&body, declared, &url);
+    // A deadline cancels the call, too.
+    let is_stopped = || ctx.cancel.is_cancelled();
+    let document = Document::read(&body, declared, &url, &is_stopped).map_err(unreadable)?;
     let mut notices = vec![untrusted(&url)];
     notices.extend(document.notice);
     if is_cut {
@@ -120,6 +122,16 @@ fn led_astray(err: ToolError) -> ToolError {
     }
     let message = format!("it leads to a URL that cannot be fetched: {}", err.message);
     ToolError { kind: ErrorKind::Failed, message, ..err }
+}
+
+/// Returns the error of a body that was fetched and has no text.
+fn unreadable(err: DocumentError) -> ToolError {
+    match err {
+        DocumentError::Stopped => ToolError::new(ErrorKind::Cancelled, "the call was cancelled"),
+        DocumentError::Encrypted => ToolError::new(ErrorKind::Failed, err.to_string())
+            .with("reason", "encrypted")
+            .hint("look for a copy of it that is not encrypted"),
+    }
 }
 
 fn check_reply(reply: &FetchReply) -> Result<(), ToolError> {
