@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolcrib_core::model::{Model, ModelAnswer, TextQuestion};
-use toolcrib_core::net::{FetchMethod, FetchRequest, HostReach, Net};
-use toolcrib_core::{Cancel, ErrorKind, ToolError};
+use toolcrib_core::model::{Model, TextQuestion};
+use toolcrib_core::net::{AllowedAddresses, FetchMethod, FetchRequest, Net};
+use toolcrib_core::{Cancel, ErrorKind, Meter, ToolError};
 
 use super::service::{ServiceWords, ask, host_of};
 
@@ -51,7 +51,12 @@ impl Model for ChatModel {
         Some(&self.host)
     }
 
-    fn answer(&self, question: &TextQuestion, cancel: &Cancel) -> Result<ModelAnswer, ToolError> {
+    fn answer(
+        &self,
+        question: &TextQuestion,
+        meter: &Meter,
+        cancel: &Cancel,
+    ) -> Result<String, ToolError> {
         let TextQuestion { prompt, text, source, time } = question;
         let asked = format!("Question: {prompt}\n\nThe text, from {source}:\n\n{text}");
         let body = json!({
@@ -73,16 +78,15 @@ impl Model for ChatModel {
             body: Some(body.to_string()),
             time: *time,
             most_bytes: MOST_ANSWER_BYTES,
-            reach: HostReach::Operator,
+            addresses: AllowedAddresses::Operator,
             ..FetchRequest::get(&url)
         };
-        let (reply, traffic) = ask(&*self.net, &request, WORDS, cancel)?;
-        let text = answer_in(&reply.body).ok_or_else(|| {
+        let reply = ask(&*self.net, &request, WORDS, (meter, cancel))?;
+        answer_in(&reply.body).ok_or_else(|| {
             let message = format!("the model at `{}` answered nothing that can be read", self.host);
             ToolError::new(ErrorKind::Failed, message)
                 .hint("`model.url` must speak OpenAI's chat completions, such as http://127.0.0.1:11434/v1")
-        })?;
-        Ok(ModelAnswer { text, traffic })
+        })
     }
 }
 
