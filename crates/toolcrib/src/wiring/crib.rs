@@ -84,7 +84,8 @@ impl Crib {
             open_sandbox(&access, &access.settings, &environment, options, workspace, old)
         };
         let net = open_net(&access.settings, options)?;
-        let repositories = RepositoryOpener::new(net, &access.settings, &environment);
+        let repositories =
+            RepositoryOpener::new(net, &access.settings, &environment, &roots.hidden);
         let areas = AreaOpener {
             roots: &roots,
             sandbox_for: &sandbox_for,
@@ -193,9 +194,10 @@ impl Crib {
             open_sandbox(&self.access, settings, environment, options, workspace, old)
         };
         let net = Arc::clone(&old.0.web().net);
-        let repositories = RepositoryOpener::new(net, settings, environment);
+        let roots = self.access.roots_under(settings);
+        let repositories = RepositoryOpener::new(net, settings, environment, &roots.hidden);
         let areas = AreaOpener {
-            roots: &self.access.roots_under(settings),
+            roots: &roots,
             sandbox_for: &sandbox_for,
             web: WebAccess::new(&repositories, settings, environment),
             repositories,
