@@ -5,9 +5,8 @@ use std::thread;
 
 use serde_json::{Map, Value, json};
 use toolcrib_core::canonical::Digest;
-use toolcrib_core::command::HostTraffic;
 use toolcrib_core::nearest::nearest;
-use toolcrib_core::{Cancel, ErrorKind, InnerCalls, Outcome, ToolError};
+use toolcrib_core::{Cancel, ErrorKind, InnerCalls, Meter, Outcome, ToolError};
 
 use crate::budget::{Budget, Spent};
 use crate::conversation::{Message, ModelTurn, WantedCall};
@@ -35,6 +34,7 @@ pub(crate) struct AgentLoop<'a> {
     pub(crate) calls: &'a dyn InnerCalls,
     pub(crate) tools: LoopTools,
     pub(crate) budget: Budget,
+    pub(crate) meter: &'a Meter,
     pub(crate) cancel: &'a Cancel,
     pub(crate) progress: Progress,
 }
@@ -43,7 +43,6 @@ pub(crate) struct AgentLoop<'a> {
 #[derive(Default)]
 pub(crate) struct Progress {
     pub(crate) messages: Vec<Message>,
-    pub(crate) traffic: Option<HostTraffic>,
     /// How often each call failed, by its digest.
     failures: HashMap<Digest, u32>,
     silent_turns: u32,
@@ -105,6 +104,7 @@ impl AgentLoop<'_> {
             messages: &self.progress.messages,
             tools: &self.tools.declared,
             time: self.budget.left(),
+            meter: self.meter,
         };
         let turn = match self.model.turn(&request, self.cancel) {
             Err(err) if err.kind == ErrorKind::Timeout && self.budget.left().is_zero() => {
@@ -112,9 +112,8 @@ impl AgentLoop<'_> {
             }
             turn => turn?,
         };
-        let ModelTurn { text, calls, tokens, is_cut, traffic } = turn;
+        let ModelTurn { text, calls, tokens, is_cut } = turn;
         self.budget.add_turn(tokens);
-        self.add_traffic(traffic);
         self.progress.messages.push(Message::Turn { text: text.clone(), calls: calls.clone() });
         if calls.is_empty() {
             return Ok(self.ended_turn(text, is_cut));
@@ -247,18 +246,6 @@ impl AgentLoop<'_> {
         }
         let notice = format!("This very call has failed {count} times. Do something else.");
         (format!("{}\n\n{notice}", reply.text), count >= MOST_FAILURES)
-    }
-
-    fn add_traffic(&mut self, turn: HostTraffic) {
-        match &mut self.progress.traffic {
-            None => self.progress.traffic = Some(turn),
-            Some(all) => {
-                all.connections += turn.connections;
-                all.bytes_up += turn.bytes_up;
-                all.bytes_down += turn.bytes_down;
-                all.refused += turn.refused;
-            }
-        }
     }
 }
 

@@ -6,10 +6,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use toolcrib_core::command::HostTraffic;
-use toolcrib_core::model::{Model, ModelAnswer, TextQuestion};
-use toolcrib_core::net::{FetchMethod, FetchRequest, HostReach, Net};
-use toolcrib_core::{Cancel, ErrorKind, ToolError};
+use toolcrib_core::model::{Model, TextQuestion};
+use toolcrib_core::net::{AllowedAddresses, FetchMethod, FetchRequest, Net};
+use toolcrib_core::{Cancel, ErrorKind, Meter, ToolError};
 use toolcrib_host::{ServiceWords, ask_service, host_of_service};
 
 use crate::conversation::{Message, ModelTurn, WantedCall};
@@ -70,7 +69,7 @@ impl ChatCompletions {
             body: Some(body.to_string()),
             time,
             most_bytes: MOST_ANSWER_BYTES,
-            reach: HostReach::Operator,
+            addresses: AllowedAddresses::Operator,
             ..FetchRequest::get(format!(
                 "{}/chat/completions",
                 self.place.url.trim_end_matches('/')
@@ -92,14 +91,15 @@ impl AgentModel for ChatCompletions {
             attempt += 1;
             let time = until.saturating_duration_since(Instant::now());
             let sent = self.request(request, time);
-            match ask_service(&*self.net, &sent, WORDS, cancel) {
-                Ok((reply, traffic)) => {
+            match ask_service(&*self.net, &sent, WORDS, (request.meter, cancel)) {
+                Ok(reply) => {
                     let read = serde_json::from_slice(&reply.body).ok();
                     let turn =
                         read.and_then(|body| turn_in(&body)).ok_or_else(|| self.unreadable())?;
-                    let guess = (traffic.bytes_up + traffic.bytes_down) / BYTES_PER_TOKEN;
+                    let bytes = sent.body.as_ref().map_or(0, String::len) + reply.body.len();
+                    let guess = bytes as u64 / BYTES_PER_TOKEN;
                     let tokens = if turn.tokens == 0 { guess } else { turn.tokens };
-                    return Ok(ModelTurn { tokens, traffic, ..turn });
+                    return Ok(ModelTurn { tokens, ..turn });
                 }
                 Err(err) => {
                     let wait = retry_wait(&err, attempt).ok_or_else(|| err.clone())?;
@@ -123,14 +123,19 @@ impl Model for ChatCompletions {
         Some(&self.host)
     }
 
-    fn answer(&self, question: &TextQuestion, cancel: &Cancel) -> Result<ModelAnswer, ToolError> {
+    fn answer(
+        &self,
+        question: &TextQuestion,
+        meter: &Meter,
+        cancel: &Cancel,
+    ) -> Result<String, ToolError> {
         let TextQuestion { prompt, text, source, time } = question;
         let asked = format!("Question: {prompt}\n\nThe text, from {source}:\n\n{text}");
         let messages =
             [Message::Instructions(TEXT_INSTRUCTIONS.to_owned()), Message::Request(asked)];
-        let request = TurnRequest { messages: &messages, tools: &Value::Null, time: *time };
-        let ModelTurn { text, traffic, .. } = self.turn(&request, cancel)?;
-        if text.is_empty() { Err(self.unreadable()) } else { Ok(ModelAnswer { text, traffic }) }
+        let request = TurnRequest { messages: &messages, tools: &Value::Null, time: *time, meter };
+        let ModelTurn { text, .. } = self.turn(&request, cancel)?;
+        if text.is_empty() { Err(self.unreadable()) } else { Ok(text) }
     }
 }
 
@@ -203,7 +208,6 @@ fn turn_in(body: &Value) -> Option<ModelTurn> {
         calls: calls.map(|(index, call)| call_in(call, index)).collect(),
         tokens: tokens_in(&body["usage"]),
         is_cut: choice["finish_reason"] == "length",
-        traffic: HostTraffic::default(),
     })
 }
 

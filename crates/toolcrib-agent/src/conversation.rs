@@ -1,7 +1,6 @@
 //! A conversation with a model, whatever wire format it goes over.
 
 use serde_json::Value;
-use toolcrib_core::command::HostTraffic;
 
 /// One message of a conversation.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,6 +47,4 @@ pub struct ModelTurn {
     pub tokens: u64,
     /// Whether the answer is cut because it was too long for the endpoint.
     pub is_cut: bool,
-    /// What went to and fro.
-    pub traffic: HostTraffic,
 }

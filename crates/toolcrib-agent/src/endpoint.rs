@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use toolcrib_core::{Cancel, ToolError};
+use toolcrib_core::{Cancel, Meter, ToolError};
 
 use crate::conversation::{Message, ModelTurn};
 
@@ -24,6 +24,8 @@ pub struct TurnRequest<'a> {
     pub tools: &'a Value,
     /// The time in which the turn must be there.
     pub time: Duration,
+    /// Counts what goes to and fro.
+    pub meter: &'a Meter,
 }
 
 /// Where a model is.

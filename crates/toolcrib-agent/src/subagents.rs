@@ -320,12 +320,12 @@ fn do_work(
         calls: &*work.calls,
         tools: LoopTools::of(work.calls.toolset(), work.catalogue),
         budget: Budget::new(limits, work.time),
+        meter: &work.meter,
         cancel,
         progress: Progress::begin(INSTRUCTIONS.to_owned(), work.prompt.clone()),
     };
     let end = agent.run(after_step);
     let said = agent.progress.last_words().to_owned();
-    let traffic = agent.progress.traffic;
     let (text, failure) = match end {
         LoopEnd::Completed(text) => (text, None),
         LoopEnd::Spent(spent) => (said, Some(spent.sentence())),
@@ -340,5 +340,5 @@ fn do_work(
             (said, Some(format!("{}{hint}", err.message)))
         }
     };
-    SubagentReport { text, failure, traffic }
+    SubagentReport { text, failure }
 }

@@ -3,16 +3,21 @@
 use std::time::Duration;
 
 use crate::cancel::Cancel;
-use crate::command::HostTraffic;
 use crate::error::{ErrorKind, ToolError};
+use crate::meter::Meter;
 
 /// Answers questions about texts.
 pub trait Model: Send + Sync {
     /// Returns the host that gets the texts, if a model is configured.
     fn host(&self) -> Option<&str>;
 
-    /// Answers a question about a text.
-    fn answer(&self, question: &TextQuestion, cancel: &Cancel) -> Result<ModelAnswer, ToolError>;
+    /// Answers a question about a text. The meter is told what went to and fro, also if it fails.
+    fn answer(
+        &self,
+        question: &TextQuestion,
+        meter: &Meter,
+        cancel: &Cancel,
+    ) -> Result<String, ToolError>;
 }
 
 /// A question about a text from somebody who is not trusted.
@@ -28,15 +33,6 @@ pub struct TextQuestion {
     pub time: Duration,
 }
 
-/// The answer of a model.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ModelAnswer {
-    /// The answer.
-    pub text: String,
-    /// What went to and fro.
-    pub traffic: HostTraffic,
-}
-
 /// There is no model.
 #[derive(Clone, Copy, Debug)]
 pub struct NoModel;
@@ -46,7 +42,7 @@ impl Model for NoModel {
         None
     }
 
-    fn answer(&self, _: &TextQuestion, _: &Cancel) -> Result<ModelAnswer, ToolError> {
+    fn answer(&self, _: &TextQuestion, _: &Meter, _: &Cancel) -> Result<String, ToolError> {
         Err(ToolError::new(ErrorKind::Unavailable, "no model is configured")
             .with("reason", "no_model")
             .hint(

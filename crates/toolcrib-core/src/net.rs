@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use crate::cancel::Cancel;
-use crate::error::ToolError;
+use crate::command::HostTraffic;
+use crate::error::{ErrorKind, ToolError};
 
 /// Fetches from hosts.
 pub trait Net: Send + Sync {
@@ -32,7 +33,18 @@ pub struct FetchRequest {
     /// Whether an earlier reply may answer.
     pub reuse: Reuse,
     /// Which addresses may be connected to.
-    pub reach: HostReach,
+    pub addresses: AllowedAddresses,
+}
+
+/// Returns the host of a URL without its port. An address in brackets keeps its port.
+pub fn host_of_url(url: &str) -> Option<&str> {
+    let (_, rest) = url.split_once("://")?;
+    let authority = &rest[..rest.find(['/', '?', '#', '\\']).unwrap_or(rest.len())];
+    let host = authority.rsplit('@').next()?;
+    if host.starts_with('[') {
+        return Some(host);
+    }
+    host.split(':').next().filter(|host| !host.is_empty())
 }
 
 impl FetchRequest {
@@ -48,7 +60,27 @@ impl FetchRequest {
             most_bytes: 1 << 20,
             politeness: Politeness::Api,
             reuse: Reuse::Never,
-            reach: HostReach::OpenInternet,
+            addresses: AllowedAddresses::OpenInternet,
+        }
+    }
+
+    /// Returns what went to and from the host, for the account of a call. A request that failed without a reply counts as
+    /// refused, and one that is wrong in itself does not count.
+    pub fn traffic(&self, outcome: &Result<FetchReply, ToolError>) -> Option<HostTraffic> {
+        let sent = self.body.as_ref().map_or(0, String::len) + self.url.len();
+        let host = |url: &str| host_of_url(url).unwrap_or_default().to_owned();
+        match outcome {
+            Ok(reply) => Some(HostTraffic {
+                host: host(&reply.url),
+                connections: u64::from(reply.attempts),
+                bytes_up: sent as u64,
+                bytes_down: reply.encoded_bytes,
+                refused: 0,
+            }),
+            Err(err) if err.kind == ErrorKind::BadArgs => None,
+            Err(_) => {
+                Some(HostTraffic { host: host(&self.url), refused: 1, ..HostTraffic::default() })
+            }
         }
     }
 }
@@ -76,7 +108,7 @@ pub enum Reuse {
 
 /// Which addresses a request may connect to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum HostReach {
+pub enum AllowedAddresses {
     /// Those of the open internet, at the ports that the settings allow.
     OpenInternet,
     /// Every address and port, because the operator named this host in the settings. The URL must not come from an
@@ -164,6 +196,45 @@ pub struct NoNet;
 
 impl Net for NoNet {
     fn fetch(&self, _: &FetchRequest, _: &Cancel) -> Result<FetchReply, ToolError> {
-        Err(ToolError::new(crate::error::ErrorKind::Unavailable, "there is no net here"))
+        Err(ToolError::new(ErrorKind::Unavailable, "there is no net here"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_host_of_a_url_is_found() {
+        for (url, expect) in [
+            ("https://a.example/x?y", Some("a.example")),
+            ("https://a.example:443", Some("a.example")),
+            ("http://[::1]:80/", Some("[::1]:80")),
+            ("http://user@a.example/", Some("a.example")),
+            ("https://", None),
+            ("a.example", None),
+        ] {
+            assert_eq!(host_of_url(url), expect, "{url}");
+        }
+    }
+
+    #[test]
+    fn requests_are_accounted_also_if_they_fail() {
+        let request =
+            FetchRequest { body: Some("ab".to_owned()), ..FetchRequest::get("http://a.example/") };
+        let reply = FetchReply {
+            url: "http://b.example/".to_owned(),
+            status: 500,
+            attempts: 2,
+            encoded_bytes: 7,
+            ..FetchReply::default()
+        };
+        let traffic = |host: &str, [connections, bytes_up, bytes_down, refused]: [u64; 4]| {
+            HostTraffic { host: host.to_owned(), connections, bytes_up, bytes_down, refused }
+        };
+        assert_eq!(request.traffic(&Ok(reply)), Some(traffic("b.example", [2, 19, 7, 0])));
+        let failed = |kind| request.traffic(&Err(ToolError::new(kind, "x")));
+        assert_eq!(failed(ErrorKind::Timeout), Some(traffic("a.example", [0, 0, 0, 1])));
+        assert_eq!(failed(ErrorKind::BadArgs), None);
     }
 }

@@ -21,6 +21,20 @@ pub trait PullRequests: Send + Sync {
     ) -> Result<PullRequestStatus, ToolError>;
 }
 
+/// The longest owner or name of a repository, in bytes. GitHub's own limits are 39 and 100.
+const LONGEST_REPOSITORY_NAME_BYTES: usize = 100;
+
+/// Splits `owner/name`, as people write it; returns nothing if it can be no repository.
+pub fn owner_and_name(text: &str) -> Option<(&str, &str)> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    let is_name = |name: &str| {
+        !matches!(name, "" | "." | "..")
+            && name.len() <= LONGEST_REPOSITORY_NAME_BYTES
+            && name.bytes().all(is_plain)
+    };
+    text.split_once('/').filter(|(owner, name)| is_name(owner) && is_name(name))
+}
+
 /// Which pull request is asked about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PullRequestQuestion {

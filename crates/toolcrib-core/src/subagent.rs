@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use crate::call::CallId;
 use crate::cancel::Cancel;
-use crate::command::{HostTraffic, Task};
+use crate::command::Task;
 use crate::error::{ErrorKind, ToolError};
-use crate::tool::InnerCalls;
+use crate::tool::{InnerCalls, Meter};
 
 /// Runs subagents. What a caller asks about is its own subagents, and no others.
 pub trait Subagents: Send + Sync {
@@ -41,6 +41,8 @@ pub struct SubagentWork {
     pub catalogue: &'static str,
     /// Makes its calls.
     pub calls: Arc<dyn InnerCalls>,
+    /// Counts what goes to and from its model while the call waits.
+    pub meter: Meter,
     /// The time in which it must be done.
     pub time: Duration,
 }
@@ -52,8 +54,6 @@ pub struct SubagentReport {
     pub text: String,
     /// Why it did not get to its end, if it did not.
     pub failure: Option<String>,
-    /// What went to and from its model.
-    pub traffic: Option<HostTraffic>,
 }
 
 /// Nobody does work for tools.

@@ -3,16 +3,21 @@
 use std::time::Duration;
 
 use crate::cancel::Cancel;
-use crate::command::HostTraffic;
 use crate::error::{ErrorKind, ToolError};
+use crate::meter::Meter;
 
 /// Asks a search engine.
 pub trait WebSearch: Send + Sync {
     /// Returns the host that gets the queries, if an engine is configured.
     fn host(&self) -> Option<&str>;
 
-    /// Returns what the engine found, best first.
-    fn search(&self, query: &WebQuery, cancel: &Cancel) -> Result<FoundPages, ToolError>;
+    /// Returns the pages that the engine found, best first. The meter is told what went to and fro, also if it fails.
+    fn search(
+        &self,
+        query: &WebQuery,
+        meter: &Meter,
+        cancel: &Cancel,
+    ) -> Result<Vec<FoundPage>, ToolError>;
 }
 
 /// A query to a search engine.
@@ -22,15 +27,6 @@ pub struct WebQuery {
     pub words: String,
     /// The time in which the reply must be there.
     pub time: Duration,
-}
-
-/// What a search engine found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FoundPages {
-    /// The pages, best first.
-    pub pages: Vec<FoundPage>,
-    /// What went to and fro.
-    pub traffic: HostTraffic,
 }
 
 /// A page that a search engine found.
@@ -53,7 +49,7 @@ impl WebSearch for NoWebSearch {
         None
     }
 
-    fn search(&self, _: &WebQuery, _: &Cancel) -> Result<FoundPages, ToolError> {
+    fn search(&self, _: &WebQuery, _: &Meter, _: &Cancel) -> Result<Vec<FoundPage>, ToolError> {
         Err(ToolError::new(ErrorKind::Unavailable, "there is no search engine here"))
     }
 }

@@ -4,6 +4,7 @@
 mod clock;
 mod files;
 mod net;
+mod program_path;
 mod sandbox;
 mod usage;
 mod web;
@@ -13,7 +14,8 @@ pub use files::{
     CallFiles, FileRules, Hardlinks, Root, RootError, SearchRoot, UndoStore, Workspace, real_place,
     root_path,
 };
-pub use net::{CachedNet, NetClient, NetManners, TlsConfigSource};
+pub use net::{CachedNet, NetClient, NetManners, Patience, TlsConfigSource};
+pub use program_path::find_program;
 pub use sandbox::{
     BadHost, CommandLimits, Egress, Enforcement, HeldItem, HeldKind, HeldStore, HostRule, Operator,
     OutputPiece, OutputStore, OutputTee, OutputTeeReader, Profile, Protection, Resolver, Sandbox,

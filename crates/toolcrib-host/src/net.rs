@@ -26,18 +26,20 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use toolcrib_core::net::{FetchMethod, FetchReply, FetchRequest, HostReach, Net, Politeness};
+use toolcrib_core::net::{
+    AllowedAddresses, FetchMethod, FetchReply, FetchRequest, Net, Politeness,
+};
 use toolcrib_core::{Cancel, ErrorKind, ToolError};
 
 pub use cached_net::CachedNet;
 pub use dial::TlsConfigSource;
 pub use manners::NetManners;
+pub use patience::Patience;
 
 use crate::Resolver;
 use dial::Dialer;
 use exchange::{RawReply, RawRequest, check_headers};
 use host_turns::HostTurns;
-use patience::Patience;
 use retry::wait_before_retry;
 use robots::RobotsCache;
 use target::{AllowedPorts, FetchTarget};
@@ -81,10 +83,10 @@ impl NetClient {
         Self { dialer, ..self }
     }
 
-    fn ports_for(&self, reach: HostReach) -> AllowedPorts<'_> {
-        match reach {
-            HostReach::OpenInternet => AllowedPorts::Only(&self.ports),
-            HostReach::Operator => AllowedPorts::Every,
+    fn ports_for(&self, addresses: AllowedAddresses) -> AllowedPorts<'_> {
+        match addresses {
+            AllowedAddresses::OpenInternet => AllowedPorts::Only(&self.ports),
+            AllowedAddresses::Operator => AllowedPorts::Every,
         }
     }
 
@@ -97,7 +99,7 @@ impl NetClient {
     ) -> Result<(), ToolError> {
         match politeness {
             Politeness::Api => Ok(()),
-            Politeness::Page => self.turns.wait(target.host(), self.manners.pace, patience),
+            Politeness::Page => self.turns.wait(target.host(), self.manners.crawl_delay, patience),
         }
     }
 
@@ -114,8 +116,9 @@ impl NetClient {
         let is_name = |name: &str| name.eq_ignore_ascii_case("user-agent");
         let named = request.headers.iter().find(|(name, _)| is_name(name));
         let user_agent = named.map_or(self.manners.user_agent.as_str(), |(_, value)| value);
-        self.robots.check((target, request.reach), user_agent, |robots| {
-            self.wait_for_turn(request.politeness, target, patience)?;
+        self.robots.check((target, request.addresses), user_agent, |robots| {
+            let asked = FetchTarget::parse(&robots.url, self.ports_for(robots.addresses))?;
+            self.wait_for_turn(request.politeness, &asked, patience)?;
             self.follow(robots, patience)
         })
     }
@@ -145,7 +148,7 @@ impl NetClient {
 
     /// Sends a request, and follows the redirects that lead no further than the request may.
     fn follow(&self, request: &FetchRequest, patience: &Patience) -> Result<FetchReply, ToolError> {
-        let ports = self.ports_for(request.reach);
+        let ports = self.ports_for(request.addresses);
         let mut target = FetchTarget::parse(&request.url, ports)?;
         check_headers(&request.headers)?;
         let mut headers = request.headers.clone();
@@ -159,7 +162,7 @@ impl NetClient {
                 body,
                 most_bytes: request.most_bytes,
                 user_agent: &self.manners.user_agent,
-                reach: request.reach,
+                addresses: request.addresses,
             };
             self.check_robots(request, &target, patience)?;
             let reply = self.send((&raw, request.politeness), patience, &mut retries)?;
@@ -177,7 +180,7 @@ impl NetClient {
             if turns_to_get(&reply, method) {
                 (method, body) = (FetchMethod::Get, None);
             }
-            if !may_follow(&target, &next, request.reach, body) {
+            if !may_follow(&target, &next, request.addresses, body) {
                 let redirect = Some(next.as_str().to_owned());
                 return Ok(whole(reply, redirect));
             }
@@ -201,12 +204,17 @@ fn turns_to_get(reply: &RawReply, method: FetchMethod) -> bool {
 
 /// Whether a redirect is followed. If it leads to another host, whoever wants to go there must ask. A body may carry
 /// credentials, so it goes to no other origin.
-fn may_follow(from: &FetchTarget, to: &FetchTarget, reach: HostReach, body: Option<&str>) -> bool {
-    match reach {
-        HostReach::OpenInternet => {
+fn may_follow(
+    from: &FetchTarget,
+    to: &FetchTarget,
+    addresses: AllowedAddresses,
+    body: Option<&str>,
+) -> bool {
+    match addresses {
+        AllowedAddresses::OpenInternet => {
             to.has_origin_of(from) || (to.host() == from.host() && body.is_none())
         }
-        HostReach::Operator => to.has_origin_of(from),
+        AllowedAddresses::Operator => to.has_origin_of(from),
     }
 }
 

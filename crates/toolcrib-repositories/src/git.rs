@@ -2,7 +2,6 @@
 //! says can make it run other programs.
 
 mod blob_batch;
-mod child_output;
 mod folder;
 mod object_child;
 mod objects;

@@ -2,10 +2,14 @@
 //! searched without a checkout. What a revision holds is the same wherever its objects are, so paths, links, rules and
 //! search are written once, over a source of objects; `git` is the source on disk, and `github` the one over GitHub's REST API.
 
+mod child_output;
+mod child_process;
 mod git;
 mod github;
 mod object_id;
 mod objects;
+mod open_repository;
+mod opened_repositories;
 mod path_lookup;
 mod path_text;
 mod repository_place;
@@ -22,6 +26,7 @@ pub use github::options::GitHubOptions;
 pub use github::place::GitHubPlace;
 pub use github::pull_request::{GitHubPullRequests, PullRequestAccess, pull_request_status};
 pub use github::repository::GitHubRepository;
+pub use open_repository::OpenRepository;
 pub use repository_place::{GITHUB_API, RepositoryPlace};
-pub use repository_source::{OpenRepository, RepositorySource};
+pub use repository_source::RepositorySource;
 pub use revision_files::RevisionFiles;

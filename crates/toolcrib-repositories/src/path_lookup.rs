@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 
+use toolcrib_core::path_names::LONGEST_PATH_BYTES;
 use toolcrib_core::{Cancel, ErrorKind, ToolError};
 
 use crate::object_id::ObjectId;
-use crate::path_text::{LONGEST_PATH_BYTES, missing, outside, parse};
+use crate::path_text::{missing, outside, parse};
 use crate::revision::Revision;
 use crate::tree_object::{TreeEntry, TreeEntryKind};
 

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use toolcrib_core::pull_requests::owner_and_name;
 use toolcrib_core::{ErrorKind, ToolError};
 
 use crate::github::api_address::ApiAddress;
@@ -69,20 +70,14 @@ impl RepositoryPlace {
 /// is before the owner is the URL of its API.
 fn github(text: &str, name: &str) -> Result<(String, [String; 2]), ToolError> {
     let not_named = || bad(text, "a repository is named OWNER/NAME");
-    let mut parts: Vec<&str> = name.trim_end_matches('/').rsplitn(3, '/').collect();
-    parts.reverse();
-    let is_name = |part: &&str| {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
-        !part.is_empty() && **part != *"." && **part != *".." && part.chars().all(is_plain)
+    let place = name.trim_end_matches('/');
+    // The last two parts are the repository.
+    let last = place.rmatch_indices('/').nth(1).map(|(at, _)| at);
+    let (host, repository) = match last {
+        Some(at) => (Some(&place[..at]), &place[at + 1..]),
+        None => (None, place),
     };
-    let (host, names) = match parts.as_slice() {
-        [owner, name] => (None, [*owner, *name]),
-        [host, owner, name] => (Some(*host), [*owner, *name]),
-        _ => return Err(not_named()),
-    };
-    if !names.iter().all(is_name) {
-        return Err(not_named());
-    }
+    let (owner, name) = owner_and_name(repository).ok_or_else(not_named)?;
     let api_url = match host {
         None | Some("github.com") => GITHUB_API.to_owned(),
         Some(url) if url.starts_with("https://") || url.starts_with("http://") => url.to_owned(),
@@ -92,7 +87,7 @@ fn github(text: &str, name: &str) -> Result<(String, [String; 2]), ToolError> {
     if ApiAddress::parse(&api_url).is_err() {
         return Err(bad("github:…", "the address of its server is not one"));
     }
-    Ok((api_url, names.map(str::to_owned)))
+    Ok((api_url, [owner, name].map(str::to_owned)))
 }
 
 fn absolute(text: &str, path: &str) -> Result<PathBuf, ToolError> {

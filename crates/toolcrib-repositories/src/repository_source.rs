@@ -1,10 +1,8 @@
 //! A repository that is opened when a call first needs it. A session reads one commit, whatever happens to the branch;
 //! a new session sees what the branch leads to by then.
 
-use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use toolcrib_core::net::Net;
 use toolcrib_core::policy::DeniedPaths;
@@ -18,83 +16,15 @@ use crate::github::api_address::ApiAddress;
 use crate::github::options::GitHubOptions;
 use crate::github::place::GitHubPlace;
 use crate::github::repository::GitHubRepository;
-
-/// For how many sessions the commit that they read is known. Those that read longest ago are forgotten first.
-const MOST_SESSIONS: usize = 256;
-
-/// For how long a session that begins takes the commit that was found last.
-const FRESH_TIME: Duration = Duration::from_secs(10);
-
-/// A repository that is open at a commit.
-pub trait OpenRepository: Send + Sync {
-    /// Returns the commit, in hexadecimal digits.
-    fn commit(&self) -> String;
-
-    /// Returns what whoever connects it should know, such as another name that it has by now.
-    fn notices(&self) -> Vec<String>;
-
-    /// Returns files and search as the connection of one call.
-    fn connect(&self, cancel: &Cancel) -> Connection;
-}
-
-impl OpenRepository for GitRepository {
-    fn commit(&self) -> String {
-        Self::commit(self)
-    }
-
-    fn notices(&self) -> Vec<String> {
-        Vec::new()
-    }
-
-    fn connect(&self, cancel: &Cancel) -> Connection {
-        Self::connect(self, cancel)
-    }
-}
-
-impl OpenRepository for GitHubRepository {
-    fn commit(&self) -> String {
-        Self::commit(self)
-    }
-
-    fn notices(&self) -> Vec<String> {
-        Self::notices(self)
-    }
-
-    fn connect(&self, cancel: &Cancel) -> Connection {
-        Self::connect(self, cancel)
-    }
-}
-
-/// Opens a repository at the commit that its revision leads to now.
-type Opener = dyn Fn(&Cancel) -> Result<Arc<dyn OpenRepository>, ToolError> + Send + Sync;
+use crate::open_repository::{OpenFunction, OpenRepository};
+use crate::opened_repositories::OpenedRepositories;
 
 /// A repository that is opened when it is needed.
 pub struct RepositorySource {
     /// The host that it is on, if it is not on this machine.
     host: Option<String>,
-    open: Box<Opener>,
-    /// Held while it is opened, so that many first calls open it once.
-    opening: Mutex<()>,
-    opened: Mutex<OpenedRepositories>,
-}
-
-#[derive(Default)]
-struct OpenedRepositories {
-    /// Which session reads which commit, those that read last behind.
-    sessions: VecDeque<(String, Arc<dyn OpenRepository>)>,
-    /// What was opened last, and when.
-    last: Option<(Instant, Arc<dyn OpenRepository>)>,
-}
-
-impl OpenedRepositories {
-    /// Returns what a session reads, if it has read before.
-    fn known(&mut self, session: &str) -> Option<Arc<dyn OpenRepository>> {
-        let at = self.sessions.iter().position(|(known, _)| known == session)?;
-        let known = self.sessions.remove(at)?;
-        let repository = Arc::clone(&known.1);
-        self.sessions.push_back(known);
-        Some(repository)
-    }
+    open: Box<OpenFunction>,
+    opened: OpenedRepositories,
 }
 
 impl RepositorySource {
@@ -102,14 +32,13 @@ impl RepositorySource {
     pub fn new(
         open: impl Fn(&Cancel) -> Result<Arc<dyn OpenRepository>, ToolError> + Send + Sync + 'static,
     ) -> Self {
-        let (opening, opened) = (Mutex::default(), Mutex::default());
-        Self { host: None, open: Box::new(open), opening, opened }
+        Self { host: None, open: Box::new(open), opened: OpenedRepositories::default() }
     }
 
     /// Returns a git repository on disk.
     pub fn git(path: PathBuf, revision: String, options: GitRepositoryOptions) -> Self {
-        Self::new(move |_| {
-            let repository = GitRepository::open_with(&path, &revision, options.clone())?;
+        Self::new(move |cancel| {
+            let repository = GitRepository::open_with(&path, &revision, options.clone(), cancel)?;
             Ok(Arc::new(repository) as _)
         })
     }
@@ -117,7 +46,7 @@ impl RepositorySource {
     /// Returns a repository on GitHub.
     pub fn github(net: Arc<dyn Net>, place: GitHubPlace, options: GitHubOptions) -> Self {
         let last = Mutex::<Option<Arc<GitHubRepository>>>::default();
-        let host = host_of(&place.api_url);
+        let host = ApiAddress::parse(&place.api_url).ok().map(|it| it.host().to_owned());
         let source = Self::new(move |cancel| {
             let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
             let now = if let Some(last) = &*last {
@@ -145,40 +74,13 @@ impl RepositorySource {
         Connection { host: self.host.clone(), files: Arc::clone(&lazy) as _, search: lazy }
     }
 
-    fn opened(&self) -> MutexGuard<'_, OpenedRepositories> {
-        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Opens the repository for a session.
     pub fn open_for(
         &self,
         session: &str,
         cancel: &Cancel,
     ) -> Result<Arc<dyn OpenRepository>, ToolError> {
-        if let Some(known) = self.opened().known(session) {
-            return Ok(known);
-        }
-        let _opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = self.opened().known(session) {
-            return Ok(known);
-        }
-        let last = self.opened().last.clone();
-        let (at, repository) = match last {
-            Some((at, last)) if at.elapsed() < FRESH_TIME => (at, last),
-            last => {
-                let now = (self.open)(cancel)?;
-                // The same commit keeps its index.
-                let same = last.filter(|(_, last)| last.commit() == now.commit());
-                (Instant::now(), same.map_or(now, |(_, last)| last))
-            }
-        };
-        let mut opened = self.opened();
-        opened.last = Some((at, Arc::clone(&repository)));
-        if opened.sessions.len() >= MOST_SESSIONS {
-            opened.sessions.pop_front();
-        }
-        opened.sessions.push_back((session.to_owned(), Arc::clone(&repository)));
-        Ok(repository)
+        self.opened.find_or_open(session, cancel, &*self.open)
     }
 }
 
@@ -210,11 +112,6 @@ impl LazyConnection {
     fn files(&self) -> Result<&dyn Tree, ToolError> {
         Ok(&*self.opened()?.files)
     }
-}
-
-/// Returns the host of the API, as rules about hosts name it.
-fn host_of(api_url: &str) -> Option<String> {
-    ApiAddress::parse(api_url).ok().map(|address| address.host().to_owned())
 }
 
 /// Returns an error that is about the repository, and not about a path in it.
@@ -271,8 +168,10 @@ impl Search for LazyConnection {
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::{Barrier, mpsc};
 
     use super::*;
+    use crate::opened_repositories::{FRESH_TIME, MOST_SESSIONS};
 
     /// A repository of which only the commit matters.
     struct AtCommit(String);
@@ -302,7 +201,7 @@ mod tests {
         let commit = |session: &str| source.open_for(session, &Cancel::default()).unwrap().commit();
         assert_eq!((commit("a"), commit("b")), ("commit 0".to_owned(), "commit 0".to_owned()));
         // As if time had passed.
-        source.opened().last.as_mut().unwrap().0 -= FRESH_TIME;
+        source.opened.known().last.as_mut().unwrap().0 -= FRESH_TIME;
         assert_eq!((commit("c"), commit("a")), ("commit 1".to_owned(), "commit 0".to_owned()));
         assert_eq!(opened.load(Ordering::Relaxed), 2);
         // A session that reads again and again is not forgotten for those that come after it.
@@ -314,14 +213,71 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_opened_says_why_and_is_tried_again() {
-        let source = Arc::new(RepositorySource::new(|_| {
+    fn what_cannot_be_opened_says_why_and_is_tried_again_after_a_while() {
+        let tries = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&tries);
+        let source = Arc::new(RepositorySource::new(move |_| {
+            count.fetch_add(1, Ordering::Relaxed);
             Err(ToolError::new(ErrorKind::Unavailable, "the disk is away"))
         }));
-        for _ in 0..2 {
-            let connection = source.connect("a", &Cancel::default());
+        let check = |session: &str, expected: usize| {
+            let connection = source.connect(session, &Cancel::default());
             let err = connection.files.stat(".").unwrap_err();
             assert!(err.message.ends_with("the disk is away"), "{err}");
-        }
+            assert_eq!(tries.load(Ordering::Relaxed), expected);
+        };
+        check("a", 1);
+        // As if no time passed in between.
+        let long = std::time::Duration::from_mins(5);
+        source.opened.known().failure.as_mut().unwrap().0 += long;
+        check("a", 1);
+        check("b", 1);
+        // As if time had passed.
+        source.opened.known().failure.as_mut().unwrap().0 -= long * 2;
+        check("b", 2);
+    }
+
+    #[test]
+    fn sessions_wait_together_and_whoever_is_cancelled_leaves_alone() {
+        const WAITING: usize = 4;
+        let (tries, begun) = (Arc::new(AtomicUsize::new(0)), Arc::new(Barrier::new(2)));
+        let (release, held) = mpsc::channel::<()>();
+        let (count, barrier, held) = (Arc::clone(&tries), Arc::clone(&begun), Mutex::new(held));
+        let source = RepositorySource::new(move |cancel| {
+            let number = count.fetch_add(1, Ordering::Relaxed);
+            barrier.wait();
+            if number == 0 {
+                while !cancel.is_cancelled() {
+                    std::thread::yield_now();
+                }
+                cancel.check()?;
+            }
+            held.lock().unwrap().recv().unwrap();
+            Ok(Arc::new(AtCommit(format!("commit {number}"))) as _)
+        });
+        let (first, third) = (Cancel::default(), Cancel::default());
+        let open = |session: &str, cancel: &Cancel| {
+            source.open_for(session, cancel).map(|it| it.commit()).map_err(|err| err.kind)
+        };
+        std::thread::scope(|scope| {
+            let opens = scope.spawn(|| open("first", &first));
+            begun.wait();
+            let waits: Vec<_> = (0..WAITING)
+                .map(|it| scope.spawn(move || open(&format!("waits {it}"), &Cancel::default())))
+                .collect();
+            // It waits for the first one, which hangs, and leaves all the same.
+            let leaves = scope.spawn(|| open("third", &third));
+            third.cancel();
+            assert_eq!(leaves.join().unwrap(), Err(ErrorKind::Cancelled));
+            first.cancel();
+            assert_eq!(opens.join().unwrap(), Err(ErrorKind::Cancelled));
+            // One of those that waited opens it for all of them.
+            begun.wait();
+            release.send(()).unwrap();
+            for wait in waits {
+                assert_eq!(wait.join().unwrap(), Ok("commit 1".to_owned()));
+            }
+            assert_eq!(tries.load(Ordering::Relaxed), 2);
+        });
     }
 }

@@ -37,12 +37,22 @@ fn measure(name: &str, body: &[u8], content_type: Option<&str>) {
     let first = Instant::now();
     while best == Duration::MAX || first.elapsed() < Duration::from_secs(1) {
         let begin = Instant::now();
-        let document = Document::read(body, content_type, "https://example.org/page");
+        let document = Document::read(body, content_type, "https://example.org/page", &|| false);
         best = best.min(begin.elapsed());
-        text_bytes = document.text.len();
+        text_bytes = document.map_or(0, |document| document.text.len());
     }
     let speed = body.len() as f64 / best.as_secs_f64() / 1e6;
     println!("{name}: {} bytes, {text_bytes} of text, {best:?}, {speed:.0} MB/s", body.len());
+}
+
+fn show(body: &[u8]) {
+    match Document::read(body, None, "https://example.org/page", &|| false) {
+        Ok(document) => {
+            println!("{:?} {:?} {:?}", document.kind, document.title, document.notice);
+            println!("{}", document.text);
+        }
+        Err(err) => println!("{err}"),
+    }
 }
 
 fn main() {
@@ -57,9 +67,7 @@ fn main() {
             Ok(body) => {
                 measure(&file, &body, None);
                 if !options.is_empty() {
-                    let document = Document::read(&body, None, "https://example.org/page");
-                    println!("{:?} {:?} {:?}", document.kind, document.title, document.notice);
-                    println!("{}", document.text);
+                    show(&body);
                 }
             }
             Err(err) => println!("{file}: {err}"),

@@ -1,10 +1,13 @@
 //! A fetched body as a document: its kind, its title and its text.
 
 use crate::charset::{self, CharsetPlace, DecodedText};
-use crate::feed::{self, FeedText, XmlForm};
+use crate::feed::{self, XmlForm};
+use crate::feed_entry::FeedText;
 use crate::html::{self, HtmlText};
+use crate::json_feed::{self, FeedSign};
 use crate::media_type::{ContentForm, MediaType};
 use crate::pdf::{self, PdfText};
+use crate::stop_check::StopCheck;
 use crate::{image, size};
 
 /// The most bytes of text that a document has. The rest is left out.
@@ -46,33 +49,72 @@ pub struct Document {
     pub notice: Option<String>,
 }
 
+/// Why there is no document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DocumentError {
+    /// Nobody waits for it any more.
+    Stopped,
+    /// It is a PDF that is encrypted.
+    Encrypted,
+}
+
+impl std::fmt::Display for DocumentError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Stopped => "reading was stopped",
+            Self::Encrypted => "the PDF is encrypted, and its text cannot be read",
+        })
+    }
+}
+
+impl std::error::Error for DocumentError {}
+
 impl Document {
-    /// Reads a body. `url` is the address that it finally came from, from which relative links are resolved.
-    pub fn read(body: &[u8], content_type: Option<&str>, url: &str) -> Self {
+    /// Reads a body. `url` is the address that it finally came from, from which relative links are resolved. `is_stopped` is
+    /// asked now and then; once it says yes, reading ends early.
+    pub fn read(
+        body: &[u8],
+        content_type: Option<&str>,
+        url: &str,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<Self, DocumentError> {
+        let stop = StopCheck::new(is_stopped);
+        let document = Self::read_until(body, content_type, url, &stop);
+        if stop.has_stopped() { Err(DocumentError::Stopped) } else { document }
+    }
+
+    fn read_until(
+        body: &[u8],
+        content_type: Option<&str>,
+        url: &str,
+        stop: &StopCheck<'_>,
+    ) -> Result<Self, DocumentError> {
         let media_type = MediaType::of(body, content_type, url);
-        match media_type.form {
-            ContentForm::Html => Self::html(body, content_type, url),
+        Ok(match media_type.form {
+            ContentForm::Html => Self::html(body, content_type, url, stop),
             ContentForm::Markdown => Self::text(body, content_type, DocumentKind::Markdown),
             ContentForm::Text => Self::text(body, content_type, DocumentKind::Text),
-            ContentForm::Xml => Self::xml(body, content_type, &media_type, url),
-            ContentForm::Json => Self::text(body, content_type, DocumentKind::Json),
+            ContentForm::Xml => Self::xml(body, content_type, &media_type, url, stop),
+            ContentForm::Json => Self::json(body, content_type, &media_type, url, stop),
             ContentForm::Image => Self::image(body, &media_type, url),
             ContentForm::Pdf => {
-                let PdfText { title, text, is_cut, notice } = pdf::read(body, MOST_TEXT_BYTES);
+                let read = pdf::read(body, MOST_TEXT_BYTES, stop);
+                let PdfText { title, text, is_cut, notice } =
+                    read.ok_or(DocumentError::Encrypted)?;
                 Self { kind: DocumentKind::Pdf, title, text, is_cut, notice }
             }
             ContentForm::Binary => Self::binary(body, &media_type),
-        }
+        })
     }
 
     fn line(kind: DocumentKind, text: String) -> Self {
         Self { kind, title: None, text, is_cut: false, notice: None }
     }
 
-    fn html(body: &[u8], content_type: Option<&str>, url: &str) -> Self {
+    fn html(body: &[u8], content_type: Option<&str>, url: &str, stop: &StopCheck<'_>) -> Self {
         let decoded = charset::decode(body, content_type, CharsetPlace::Meta);
         let HtmlText { title, text, is_cut, notice } =
-            html::read(&decoded.text, url, MOST_TEXT_BYTES);
+            html::read(&decoded.text, url, MOST_TEXT_BYTES, stop);
         let notice = joined_notice(decoded.notice, notice.map(str::to_owned));
         Self { kind: DocumentKind::Html, title, text, is_cut, notice }
     }
@@ -81,17 +123,45 @@ impl Document {
         Self::declared_text(body, content_type, kind, CharsetPlace::None)
     }
 
+    /// Reads JSON: a feed, or text as it was sent.
+    fn json(
+        body: &[u8],
+        content_type: Option<&str>,
+        media_type: &MediaType,
+        url: &str,
+        stop: &StopCheck<'_>,
+    ) -> Self {
+        let sign = match media_type.name.as_str() {
+            "application/feed+json" => FeedSign::MediaType,
+            _ => FeedSign::Version,
+        };
+        let decoded = charset::decode(body, content_type, CharsetPlace::None);
+        match json_feed::read(&decoded.text, sign, url, MOST_TEXT_BYTES, stop) {
+            Some(FeedText { title, text, is_cut, notice }) => {
+                let notice = joined_notice(decoded.notice, notice.map(str::to_owned));
+                Self { kind: DocumentKind::Feed, title, text, is_cut, notice }
+            }
+            None => Self::text(body, content_type, DocumentKind::Json),
+        }
+    }
+
     /// Reads XML: a feed, a page, the name of a drawing, or text as it was sent.
-    fn xml(body: &[u8], content_type: Option<&str>, media_type: &MediaType, url: &str) -> Self {
+    fn xml(
+        body: &[u8],
+        content_type: Option<&str>,
+        media_type: &MediaType,
+        url: &str,
+        stop: &StopCheck<'_>,
+    ) -> Self {
         let decoded = charset::decode(body, content_type, CharsetPlace::Declaration);
         match feed::form_of(&decoded.text) {
             XmlForm::Feed => {
                 let FeedText { title, text, is_cut, notice } =
-                    feed::read(&decoded.text, url, MOST_TEXT_BYTES);
+                    feed::read(&decoded.text, url, MOST_TEXT_BYTES, stop);
                 let notice = joined_notice(decoded.notice, notice.map(str::to_owned));
                 Self { kind: DocumentKind::Feed, title, text, is_cut, notice }
             }
-            XmlForm::Page => Self::html(body, content_type, url),
+            XmlForm::Page => Self::html(body, content_type, url, stop),
             XmlForm::Drawing => {
                 let name = "image/svg+xml".to_owned();
                 Self::image(body, &MediaType { name, form: media_type.form }, url)
@@ -154,7 +224,8 @@ mod tests {
 
     #[track_caller]
     fn check(body: &[u8], content_type: &str, kind: DocumentKind, expected: &str) {
-        let document = Document::read(body, Some(content_type), "https://example.org/x");
+        let document =
+            Document::read(body, Some(content_type), "https://example.org/x", &|| false).unwrap();
         assert_eq!((document.kind, document.text.as_str()), (kind, expected), "{content_type}");
     }
 
@@ -184,6 +255,9 @@ mod tests {
             DocumentKind::Image,
             &expected.replace("6 b", "26 b"),
         );
+        let json = b"{\"version\":\"https://jsonfeed.org/version/1\",\"title\":\"a\"}";
+        check(json, "application/json", DocumentKind::Feed, "# a");
+        check(b"{\"title\":\"a\"}", "application/feed+json", DocumentKind::Feed, "# a");
         check(b"<rss><title>a</title>", "text/xml", DocumentKind::Feed, "# a");
         check(b"<?xml?><feed><title>a</title>", "", DocumentKind::Feed, "# a");
         check(b"<html><p>a", "application/xml", DocumentKind::Html, "a");
@@ -194,10 +268,11 @@ mod tests {
     #[test]
     fn long_text_is_cut() {
         let long = "ä".repeat(MOST_TEXT_BYTES);
-        let document = Document::read(long.as_bytes(), Some("text/plain"), "");
+        let document = Document::read(long.as_bytes(), Some("text/plain"), "", &|| false).unwrap();
         assert!(document.is_cut);
         assert_eq!((document.text.len(), document.notice), (MOST_TEXT_BYTES, None));
-        let document = Document::read(&long.as_bytes()[..100], Some("text/plain"), "");
+        let document =
+            Document::read(&long.as_bytes()[..100], Some("text/plain"), "", &|| false).unwrap();
         assert!(!document.is_cut);
     }
 }

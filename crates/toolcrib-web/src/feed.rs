@@ -1,30 +1,17 @@
 //! Feeds in RSS and Atom: their entries as Markdown.
 
+use crate::feed_entry::{FeedEntry, FeedText, LONGEST_LINE, LONGEST_SUMMARY, SHORTENED};
 use crate::html::{
     self, LinkGoal, MarkupLanguage, MarkupToken, MarkupTokenizer, PageAddress, StartTag,
     TagAttributes, decode_entities, one_line,
 };
-
-/// The longest title and the longest date.
-const LONGEST_LINE: usize = 500;
-
-/// The most text of one entry that is shown. Its link leads to the rest.
-const LONGEST_SUMMARY: usize = 3_000;
+use crate::stop_check::StopCheck;
 
 /// The most bytes of one field that are read.
 const LONGEST_FIELD: usize = 1 << 20;
 
 /// Elements with titles and links that are not those of the feed or the entry.
 const SKIPPED: [&str; 6] = ["image", "textinput", "textInput", "author", "contributor", "source"];
-
-/// A feed as text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct FeedText {
-    pub(crate) title: Option<String>,
-    pub(crate) text: String,
-    pub(crate) is_cut: bool,
-    pub(crate) notice: Option<&'static str>,
-}
 
 /// What an XML document is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,16 +51,6 @@ fn field_name(name: &str) -> &str {
     }
 }
 
-/// What is known of the feed or of an entry.
-#[derive(Debug, Default)]
-struct FeedEntry {
-    title: String,
-    link: String,
-    date: String,
-    summary: String,
-    content: String,
-}
-
 /// A field whose text is being read.
 #[derive(Debug)]
 struct OpenField<'a> {
@@ -89,6 +66,7 @@ struct FeedReader<'a> {
     xml: &'a str,
     address: PageAddress,
     url: &'a str,
+    stop: &'a StopCheck<'a>,
     feed: FeedEntry,
     entry: Option<FeedEntry>,
     field: Option<OpenField<'a>>,
@@ -100,11 +78,12 @@ struct FeedReader<'a> {
 }
 
 /// Reads a feed. `url` is its address.
-pub(crate) fn read(xml: &str, url: &str, most_bytes: usize) -> FeedText {
+pub(crate) fn read(xml: &str, url: &str, most_bytes: usize, stop: &StopCheck<'_>) -> FeedText {
     let mut reader = FeedReader {
         xml,
         address: PageAddress::new(url),
         url,
+        stop,
         feed: FeedEntry::default(),
         entry: None,
         field: None,
@@ -119,16 +98,14 @@ pub(crate) fn read(xml: &str, url: &str, most_bytes: usize) -> FeedText {
         let position = tokens.position();
         let Some(token) = tokens.next() else { break };
         reader.read(token, position, tokens.position());
-        if reader.out.len() >= most_bytes {
+        if reader.out.len() >= most_bytes || stop.step() {
             is_cut = true;
             break;
         }
     }
     reader.end_entry();
     reader.write_head();
-    let notice = reader
-        .has_short_entries
-        .then_some("long entries are shortened; their links lead to the rest");
+    let notice = reader.has_short_entries.then_some(SHORTENED);
     let mut text = reader.out;
     text.truncate(text.trim_end().len());
     text.truncate(text.floor_char_boundary(most_bytes));
@@ -234,7 +211,7 @@ impl<'a> FeedReader<'a> {
             _ => field.text.as_str(),
         };
         let entry = self.entry.as_mut().unwrap_or(&mut self.feed);
-        let as_text = |most| html::read(text, self.url, most);
+        let as_text = |most| html::read(text, self.url, most, self.stop);
         match field.name {
             "title" if entry.title.is_empty() => {
                 entry.title = one_line(&as_text(LONGEST_LINE * 2).text, LONGEST_LINE);
@@ -267,36 +244,16 @@ impl<'a> FeedReader<'a> {
 
     /// Writes what the feed says about itself, once.
     fn write_head(&mut self) {
-        if std::mem::replace(&mut self.has_head, true) {
-            return;
-        }
-        let FeedEntry { title, link, summary, .. } = &self.feed;
-        for line in [title, link, summary] {
-            if !line.is_empty() {
-                let mark = if std::ptr::eq(line, title) { "# " } else { "" };
-                self.out.extend([mark, line, "\n\n"]);
-            }
+        if !std::mem::replace(&mut self.has_head, true) {
+            self.feed.write_head(&mut self.out);
         }
     }
 
     fn end_entry(&mut self) {
         self.end_field(0);
-        let Some(entry) = self.entry.take() else { return };
-        let title = if entry.title.is_empty() { "Untitled" } else { &entry.title };
-        self.out.push_str("## ");
-        if entry.link.is_empty() {
-            self.out.push_str(title);
-        } else {
-            self.out.extend(["[", title, "](", &entry.link, ")"]);
+        if let Some(entry) = self.entry.take() {
+            entry.write(&mut self.out);
         }
-        let body = if entry.summary.is_empty() { &entry.content } else { &entry.summary };
-        for part in [&entry.date, body] {
-            if !part.is_empty() {
-                self.out.push_str("\n\n");
-                self.out.push_str(part);
-            }
-        }
-        self.out.push_str("\n\n");
     }
 }
 
@@ -306,7 +263,7 @@ mod tests {
 
     #[track_caller]
     fn check(xml: &str, expected: &str) -> FeedText {
-        let feed = read(xml, "https://example.org/feed/", 1 << 20);
+        let feed = read(xml, "https://example.org/feed/", 1 << 20, &StopCheck::never());
         assert_eq!(feed.text, expected);
         feed
     }
@@ -358,12 +315,16 @@ mod tests {
     #[test]
     fn long_entries_are_shortened() {
         let long = "word ".repeat(10_000);
-        let feed =
-            read(&format!("<rss><item><description>{long}</description></item>"), "", 1 << 20);
+        let feed = read(
+            &format!("<rss><item><description>{long}</description></item>"),
+            "",
+            1 << 20,
+            &StopCheck::never(),
+        );
         assert!(feed.text.len() < 4_000 && feed.text.ends_with('…'));
         assert!(feed.notice.is_some());
         let many = "<item><title>a title of an entry</title></item>".repeat(1_000);
-        let feed = read(&format!("<rss>{many}"), "", 1_000);
+        let feed = read(&format!("<rss>{many}"), "", 1_000, &StopCheck::never());
         assert!(feed.is_cut && feed.text.len() <= 1_000);
     }
 

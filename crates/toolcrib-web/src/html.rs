@@ -27,6 +27,8 @@ pub(crate) use page_head::one_line;
 use page_reader::PageReader;
 pub(crate) use tokenizer::{MarkupLanguage, MarkupToken, MarkupTokenizer, StartTag};
 
+use crate::stop_check::StopCheck;
+
 /// The text of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct HtmlText {
@@ -37,11 +39,11 @@ pub(crate) struct HtmlText {
 }
 
 /// Reads a page or a part of one. `url` is its address.
-pub(crate) fn read(html: &str, url: &str, most_bytes: usize) -> HtmlText {
+pub(crate) fn read(html: &str, url: &str, most_bytes: usize, stop: &StopCheck<'_>) -> HtmlText {
     let mut reader = PageReader::new(PageAddress::new(url), most_bytes);
     let mut is_cut = false;
     for token in MarkupTokenizer::new(html, MarkupLanguage::Html) {
-        if reader.writer.is_full() {
+        if reader.writer.is_full() || stop.step() {
             is_cut = true;
             break;
         }

@@ -5,11 +5,14 @@ mod charset;
 mod class_text;
 mod document;
 mod feed;
+mod feed_entry;
 mod html;
 mod image;
+mod json_feed;
 mod media_type;
 mod pdf;
 mod size;
+mod stop_check;
 
 pub use class_text::{ClassText, class_texts, plain_text};
-pub use document::{Document, DocumentKind, MOST_TEXT_BYTES};
+pub use document::{Document, DocumentError, DocumentKind, MOST_TEXT_BYTES};

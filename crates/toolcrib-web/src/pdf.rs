@@ -16,6 +16,8 @@ use content::PageText;
 use file::PdfFile;
 use object::{PdfDictionary, PdfObject};
 
+use crate::stop_check::StopCheck;
+
 /// The longest title.
 const LONGEST_TITLE: usize = 500;
 
@@ -31,15 +33,15 @@ pub(crate) struct PdfText {
     pub(crate) notice: Option<String>,
 }
 
-/// Reads the text of a PDF, page by page.
-pub(crate) fn read(body: &[u8], most_bytes: usize) -> PdfText {
-    let file = PdfFile::open(body);
+/// Reads the text of a PDF, page by page. One that is encrypted has none.
+pub(crate) fn read(body: &[u8], most_bytes: usize, stop: &StopCheck<'_>) -> Option<PdfText> {
+    let file = PdfFile::open(body, stop);
     if file.trailer.get("Encrypt").is_some() {
-        return without_text("The PDF is encrypted. Its text cannot be read.".to_owned());
+        return None;
     }
     let pages = pages::pages(&file);
     if pages.is_empty() {
-        return without_text("The PDF is broken. No page of it can be found.".to_owned());
+        return Some(without_text("The PDF is broken. No page of it can be found.".to_owned()));
     }
     let mut reader = PageText::new(&file);
     let mut text = String::new();
@@ -48,7 +50,7 @@ pub(crate) fn read(body: &[u8], most_bytes: usize) -> PdfText {
     for (index, page) in pages.iter().enumerate() {
         let content = page_content(&file, &page.dictionary);
         let room = most_bytes.saturating_sub(text.len());
-        if room < 100 {
+        if room < 100 || stop.big_step() {
             is_cut = true;
             break;
         }
@@ -62,9 +64,9 @@ pub(crate) fn read(body: &[u8], most_bytes: usize) -> PdfText {
     }
     if is_empty && reader.unknown_codes == 0 {
         let count = pages.len();
-        return without_text(format!(
+        return Some(without_text(format!(
             "The PDF has no text. Its pages ({count}) are probably scanned images."
-        ));
+        )));
     }
     is_cut |= text.len() > most_bytes;
     text.truncate(text.floor_char_boundary(most_bytes));
@@ -75,7 +77,7 @@ pub(crate) fn read(body: &[u8], most_bytes: usize) -> PdfText {
             reader.codes
         )
     });
-    PdfText { title: title(&file), text, is_cut, notice }
+    Some(PdfText { title: title(&file), text, is_cut, notice })
 }
 
 fn without_text(text: String) -> PdfText {
@@ -89,7 +91,7 @@ fn page_content(file: &PdfFile<'_>, page: &PdfDictionary) -> Vec<u8> {
         return file.stream_data(&contents).unwrap_or_default();
     };
     let mut all = Vec::new();
-    for part in parts.iter().take(MOST_PARTS) {
+    for part in parts.iter().take(MOST_PARTS).take_while(|_| !file.stop.big_step()) {
         all.extend(file.stream_data(&file.resolve(part)).unwrap_or_default());
         all.push(b'\n');
     }

@@ -1,6 +1,8 @@
 //! Bodies that were made to hurt a reader: deep, endless, broken and random ones. Whatever is sent, a document comes
 //! back, no longer than documents may be.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use toolcrib_web::{Document, DocumentKind, MOST_TEXT_BYTES, class_texts};
 
 const URL: &str = "https://example.org/a/b?c#d";
@@ -12,7 +14,7 @@ const VAST_BYTES: usize = 20 << 20;
 /// Reads a body and checks what holds for every document.
 #[track_caller]
 fn read(body: &[u8], content_type: &str) -> Document {
-    let document = Document::read(body, Some(content_type), URL);
+    let document = Document::read(body, Some(content_type), URL, &|| false).unwrap();
     assert!(document.text.len() <= MOST_TEXT_BYTES, "{} bytes", document.text.len());
     if let Some(title) = &document.title {
         assert!(title.len() <= 500 && !title.contains(char::is_control), "{title:?}");
@@ -253,4 +255,53 @@ fn random_bytes_are_read() {
             read(&[begin, &body].concat(), "");
         }
     }
+}
+
+/// Returns whether a body was read, and how often it was asked whether to stop. The answer is yes from the `limit`th time on.
+fn asked_until(limit: usize, body: &[u8], content_type: &str) -> (bool, usize) {
+    let asked = std::cell::Cell::new(0);
+    let is_stopped = || {
+        asked.set(asked.get() + 1);
+        asked.get() >= limit
+    };
+    let document = Document::read(body, Some(content_type), URL, &is_stopped);
+    (document.is_ok(), asked.get())
+}
+
+#[test]
+fn reading_ends_when_nobody_waits_for_it() {
+    let page = repeated("<p>a<b>b</b>");
+    let feed = format!("<rss>{}", repeated("<item><title>a<b>c</title></item>"));
+    let content = repeated("BT (a) Tj ET ");
+    let pdf = |content: &str| {
+        format!(
+            "%PDF-1.4\n1 0 obj <</Type/Catalog/Pages 2 0 R>> endobj\n2 0 obj <</Kids[3 0 R]>> endobj\n\
+             3 0 obj <</Type/Page/Contents 4 0 R>> endobj\n\
+             4 0 obj <</Length {}>>\nstream\n{content}\nendstream endobj\n",
+            content.len()
+        )
+    };
+    let objects = repeated("1 0 obj endobj ");
+    for (body, content_type) in [
+        (page, "text/html"),
+        (feed, "application/rss+xml"),
+        (pdf(&content), "application/pdf"),
+        (format!("%PDF-1.4 {objects}"), "application/pdf"),
+    ] {
+        let (is_read, asked) = asked_until(usize::MAX, body.as_bytes(), content_type);
+        assert!(is_read && asked > 100, "{content_type}: {asked}");
+        for limit in [1, 2, asked / 2, asked] {
+            let stopped = asked_until(limit, body.as_bytes(), content_type);
+            assert_eq!(stopped, (false, limit), "{content_type}: {limit} of {asked}");
+        }
+    }
+}
+
+#[test]
+fn cells_that_span_everything_are_bounded() {
+    let wide = "<td rowspan=65534 colspan=30>x".repeat(1_000);
+    let rows = repeated("<tr><td>y");
+    let document = read(format!("<table><tr>{wide}{rows}</table>after").as_bytes(), "text/html");
+    assert!(document.text.contains("after") && document.text.contains('y'));
+    read(format!("<table>{}", repeated("<tr><td rowspan=0>x")).as_bytes(), "text/html");
 }

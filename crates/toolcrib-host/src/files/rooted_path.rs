@@ -4,15 +4,11 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
-use toolcrib_core::escape::unname;
-use toolcrib_core::{ErrorKind, ToolError};
+use toolcrib_core::ToolError;
+use toolcrib_core::path_names::{leaves_root, path_names};
 
 use crate::files::errno::outside;
 use crate::files::root::Root;
-
-/// The longest path, and the longest name in a path, in bytes.
-const LONGEST_PATH_BYTES: usize = 4095;
-const LONGEST_NAME_BYTES: usize = 255;
 
 /// A path below a root.
 pub(crate) struct RootedPath<'a> {
@@ -26,37 +22,12 @@ pub(crate) struct RootedPath<'a> {
 impl<'a> RootedPath<'a> {
     /// Parses `shown`. Nothing is expanded or cleaned up: no `~`, no `$HOME`, no `%2e`.
     pub(crate) fn parse(roots: &'a [Root], shown: &'a str) -> Result<Self, ToolError> {
-        let refuse = |why: &str| {
-            let path: String = shown.chars().take(200).collect();
-            Err(ToolError::new(ErrorKind::BadArgs, format!("the path {why}")).at(path))
-        };
-        if shown.is_empty() {
-            return refuse("is empty");
-        }
-        if shown.contains('\0') {
-            return refuse("contains a NUL character");
-        }
-        if shown.len() > LONGEST_PATH_BYTES {
-            return refuse(&format!(
-                "has {} bytes, and the limit is {LONGEST_PATH_BYTES}",
-                shown.len()
-            ));
-        }
-        let mut names: Vec<OsString> = Vec::new();
-        for name in shown.split('/').filter(|name| !name.is_empty() && *name != ".") {
-            let bytes = unname(name);
-            if bytes.len() > LONGEST_NAME_BYTES {
-                return refuse(&format!("has a name longer than {LONGEST_NAME_BYTES} bytes"));
-            }
-            if bytes.is_empty() || *bytes == *b"." || bytes.contains(&b'/') || bytes.contains(&0) {
-                return refuse("contains a name that no file can have");
-            }
-            names.push(OsString::from_vec(bytes.into_owned()));
-        }
+        let names = path_names(shown)?;
+        let names: Vec<OsString> = names.into_iter().map(OsString::from_vec).collect();
         let place = |root: &'a Root, names: &[OsString]| {
             let below: PathBuf = names.iter().collect();
             // A path whose `..` leave the root is outside, whatever exists on the way.
-            if leaves(names) {
+            if leaves_root(names.iter().map(|name| name.as_bytes())) {
                 return Err(outside(shown));
             }
             let below = if below.as_os_str().is_empty() { PathBuf::from(".") } else { below };
@@ -99,20 +70,4 @@ fn starts_with(names: &[OsString], prefix: &Path) -> bool {
     let prefix: Vec<_> = names_of(prefix).collect();
     names.len() >= prefix.len()
         && names.iter().zip(&prefix).all(|(a, b)| a.as_bytes() == b.as_bytes())
-}
-
-/// Whether `..` ever outnumbers the names before it.
-fn leaves(names: &[OsString]) -> bool {
-    let mut depth = 0_usize;
-    for name in names {
-        if name == ".." {
-            match depth.checked_sub(1) {
-                Some(less) => depth = less,
-                None => return true,
-            }
-        } else {
-            depth += 1;
-        }
-    }
-    false
 }

@@ -101,7 +101,7 @@ fn key_of(request: &FetchRequest) -> Option<ReplyKey> {
         url: target.as_str().to_owned(),
         headers,
         politeness: request.politeness,
-        reach: request.reach,
+        addresses: request.addresses,
     })
 }
 

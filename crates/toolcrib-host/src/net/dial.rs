@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
-use toolcrib_core::net::HostReach;
+use toolcrib_core::net::AllowedAddresses;
 use toolcrib_core::{ErrorKind, ToolError};
 
 use super::bad_reply::CompressionBomb;
 use super::exchange::{BrokenExchange, RawReply, RawRequest, exchange};
 use super::global_address;
-use super::patience::{LOOK, Patience};
+use super::patience::{POLL_INTERVAL, Patience};
 use super::patient_stream::PatientStream;
 use super::target::FetchTarget;
 use crate::Resolver;
@@ -98,7 +98,7 @@ impl Dialer {
             if patience.is_over() {
                 return Err(patience.ended(target.host()));
             }
-            match finding.recv_timeout(LOOK.min(patience.left())) {
+            match finding.recv_timeout(POLL_INTERVAL.min(patience.left())) {
                 Ok(found) => return Ok(found),
                 Err(mpsc::RecvTimeoutError::Timeout) => {}
                 Err(mpsc::RecvTimeoutError::Disconnected) => {
@@ -121,9 +121,9 @@ impl Dialer {
                 .look_up(target, patience)?
                 .map_err(|err| unreachable(target, &format!("its name has no address: {err}")))?,
         };
-        let is_open = |it: &SocketAddr| match request.reach {
-            HostReach::Operator => true,
-            HostReach::OpenInternet => {
+        let is_open = |it: &SocketAddr| match request.addresses {
+            AllowedAddresses::Operator => true,
+            AllowedAddresses::OpenInternet => {
                 global_address::is_global(it.ip()) || self.local.contains(&it.ip())
             }
         };

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write};
 
-use toolcrib_core::net::{FetchMethod, FetchReply, HostReach};
+use toolcrib_core::net::{AllowedAddresses, FetchMethod, FetchReply};
 use toolcrib_core::{ErrorKind, ToolError, escape};
 
 use super::bad_reply::bad;
@@ -40,7 +40,7 @@ pub(super) struct RawRequest<'a> {
     pub(super) body: Option<&'a str>,
     pub(super) most_bytes: usize,
     pub(super) user_agent: &'a str,
-    pub(super) reach: HostReach,
+    pub(super) addresses: AllowedAddresses,
 }
 
 /// A reply as it came, but decompressed.

@@ -9,7 +9,7 @@ use toolcrib_core::{ErrorKind, ToolError};
 use super::patience::Patience;
 
 /// The most hosts that are remembered. Those whose turn is over are forgotten first.
-const MOST_PACED_HOSTS: usize = 1024;
+const MOST_KNOWN_HOSTS: usize = 1024;
 
 /// When each host can be asked next.
 #[derive(Default)]
@@ -41,7 +41,7 @@ impl HostTurns {
     ) -> Result<Instant, ToolError> {
         let now = Instant::now();
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
-        if next.len() >= MOST_PACED_HOSTS {
+        if next.len() >= MOST_KNOWN_HOSTS {
             next.retain(|_, turn| *turn > now);
         }
         let turn = next.get(host).map_or(now, |turn| (*turn).max(now));
@@ -50,8 +50,8 @@ impl HostTurns {
             let message = format!(
                 "`{host}` was asked too often: its next turn is in {wait} ms, after the deadline"
             );
-            return Err(ToolError::new(ErrorKind::Timeout, message).with("reason", "pace").hint(
-                "try again later; the setting `web.pace_ms` is the distance between requests",
+            return Err(ToolError::new(ErrorKind::Timeout, message).with("reason", "crawl_delay").hint(
+                "try again later; the setting `web.crawl_delay_ms` is the distance between requests",
             ));
         }
         next.insert(host.to_owned(), turn + distance);
@@ -72,7 +72,7 @@ mod tests {
         let turn = || hosts.take_turn("a.example", distance, &patience);
         let turns = [turn().unwrap(), turn().unwrap(), turn().unwrap()];
         assert!(turns[1] - turns[0] >= distance && turns[2] - turns[1] >= distance);
-        assert_eq!(turn().unwrap_err().context["reason"], "pace");
+        assert_eq!(turn().unwrap_err().context["reason"], "crawl_delay");
         assert!(hosts.take_turn("b.example", distance, &patience).unwrap() < turns[1]);
         cancel.cancel();
         let err = hosts.wait(

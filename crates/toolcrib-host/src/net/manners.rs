@@ -8,7 +8,7 @@ use toolcrib_core::{ErrorKind, ToolError};
 const USER_AGENT: &str = concat!("toolcrib/", env!("CARGO_PKG_VERSION"));
 
 /// The distance between two requests for pages of one host, if nobody says otherwise.
-const DEFAULT_PACE: Duration = Duration::from_millis(200);
+const DEFAULT_CRAWL_DELAY: Duration = Duration::from_millis(200);
 
 /// The most bytes of stored replies, if nobody says otherwise.
 const DEFAULT_CACHE_BYTES: u64 = 16 << 20;
@@ -19,7 +19,7 @@ pub struct NetManners {
     /// What the net calls itself. Its first word is what a robots.txt knows it by.
     pub user_agent: String,
     /// The least time between the beginnings of two requests for pages of one host.
-    pub pace: Duration,
+    pub crawl_delay: Duration,
     /// Whether the robots.txt of a host is obeyed when an agent reads pages.
     pub robots: bool,
     /// The most bytes of stored replies. 0 stores none.
@@ -30,7 +30,7 @@ impl Default for NetManners {
     fn default() -> Self {
         Self {
             user_agent: USER_AGENT.to_owned(),
-            pace: DEFAULT_PACE,
+            crawl_delay: DEFAULT_CRAWL_DELAY,
             robots: true,
             cache_bytes: DEFAULT_CACHE_BYTES,
         }

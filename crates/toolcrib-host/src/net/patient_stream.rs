@@ -4,7 +4,7 @@
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 
-use super::patience::{LOOK, Patience};
+use super::patience::{POLL_INTERVAL, Patience};
 
 /// A connection with a deadline.
 pub(super) struct PatientStream {
@@ -14,8 +14,8 @@ pub(super) struct PatientStream {
 
 impl PatientStream {
     pub(super) fn new(stream: TcpStream, patience: Patience) -> io::Result<Self> {
-        stream.set_read_timeout(Some(LOOK))?;
-        stream.set_write_timeout(Some(LOOK))?;
+        stream.set_read_timeout(Some(POLL_INTERVAL))?;
+        stream.set_write_timeout(Some(POLL_INTERVAL))?;
         stream.set_nodelay(true)?;
         Ok(Self { stream, patience })
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolcrib_core::net::{FetchReply, HostReach, Politeness};
+use toolcrib_core::net::{AllowedAddresses, FetchReply, Politeness};
 
 /// The most replies that are stored.
 const MOST_STORED_REPLIES: usize = 1024;
@@ -24,7 +24,7 @@ pub(super) struct ReplyKey {
     /// By name in lower case.
     pub(super) headers: Vec<(String, String)>,
     pub(super) politeness: Politeness,
-    pub(super) reach: HostReach,
+    pub(super) addresses: AllowedAddresses,
 }
 
 /// A stored reply.
@@ -110,7 +110,7 @@ mod tests {
             url: url.to_owned(),
             headers: Vec::new(),
             politeness: Politeness::Page,
-            reach: HostReach::OpenInternet,
+            addresses: AllowedAddresses::OpenInternet,
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use toolcrib_core::net::{FetchReply, FetchRequest, HostReach};
+use toolcrib_core::net::{AllowedAddresses, FetchReply, FetchRequest};
 use toolcrib_core::{ErrorKind, ToolError, escape};
 
 use super::robots_rules::RobotsRules;
@@ -12,6 +12,9 @@ use super::target::FetchTarget;
 
 /// The most bytes of a robots.txt. The rest does not count.
 const MOST_ROBOTS_BYTES: usize = 500 << 10;
+
+/// How many redirects to other hosts a robots.txt may have. After more, it counts as none.
+const MOST_OTHER_HOSTS: usize = 5;
 
 /// How long a robots.txt is remembered, and how long that there was none to be had.
 const ROBOTS_TIME: Duration = Duration::from_hours(1);
@@ -29,7 +32,7 @@ enum KnownRobots {
 }
 
 /// An origin, and who named it.
-type RobotsKey = (String, HostReach);
+type RobotsKey = (String, AllowedAddresses);
 
 /// What is remembered of robots.txt files.
 #[derive(Default)]
@@ -41,11 +44,11 @@ impl RobotsCache {
     /// Fails if the host's robots.txt denies the target to who calls himself `user_agent`. `fetch` fetches the file.
     pub(super) fn check(
         &self,
-        (target, reach): (&FetchTarget, HostReach),
+        (target, addresses): (&FetchTarget, AllowedAddresses),
         user_agent: &str,
-        fetch: impl FnOnce(&FetchRequest) -> Result<FetchReply, ToolError>,
+        fetch: impl Fn(&FetchRequest) -> Result<FetchReply, ToolError>,
     ) -> Result<(), ToolError> {
-        let key = (target.origin(), reach);
+        let key = (target.origin(), addresses);
         let known = if let Some(known) = self.find(&key) {
             known
         } else {
@@ -105,19 +108,37 @@ impl RobotsCache {
     }
 }
 
-/// Asks a host for its robots.txt. Fails if the host cannot be reached at all, with the error that the page would have.
+/// Asks a host for its robots.txt, which may be at another host. Fails if the host cannot be reached at all, with the error that
+/// the page would have.
 fn ask(
-    (origin, reach): &RobotsKey,
-    fetch: impl FnOnce(&FetchRequest) -> Result<FetchReply, ToolError>,
+    (origin, addresses): &RobotsKey,
+    fetch: impl Fn(&FetchRequest) -> Result<FetchReply, ToolError>,
 ) -> Result<KnownRobots, ToolError> {
-    let request = FetchRequest {
-        reach: *reach,
+    let mut request = FetchRequest {
+        addresses: *addresses,
         most_bytes: MOST_ROBOTS_BYTES,
         ..FetchRequest::get(format!("{origin}/robots.txt"))
     };
-    let reply = match fetch(&request) {
-        Ok(reply) => reply,
-        Err(err) => return unavailable(err),
+    let mut hosts_left = MOST_OTHER_HOSTS;
+    let reply = loop {
+        let is_elsewhere = hosts_left < MOST_OTHER_HOSTS;
+        let reply = match fetch(&request) {
+            Ok(reply) => reply,
+            Err(err) if is_elsewhere => return unavailable_elsewhere(err),
+            Err(err) => return unavailable(err),
+        };
+        // The operator vouches for the host of a setting, and for no other one.
+        let next = reply.redirect.clone().filter(|_| *addresses == AllowedAddresses::OpenInternet);
+        let Some(next) = next else { break reply };
+        if hosts_left == 0 {
+            return Ok(KnownRobots::Rules(Arc::default()));
+        }
+        if request.url.starts_with("https:") && !next.starts_with("https:") {
+            let why = "its robots.txt leads from https to http";
+            return Ok(KnownRobots::Unavailable(why.into()));
+        }
+        hosts_left -= 1;
+        request.url = next;
     };
     Ok(match reply.status {
         200..300 => KnownRobots::Rules(Arc::new(RobotsRules::parse(whole_lines(&reply)))),
@@ -125,7 +146,7 @@ fn ask(
             let why = format!("its robots.txt was answered with status {}", reply.status);
             KnownRobots::Unavailable(why.into())
         }
-        // There is none. A redirect to another host leads there for the page, too, and is asked about there.
+        // There is none.
         _ => KnownRobots::Rules(Arc::default()),
     })
 }
@@ -137,9 +158,22 @@ fn whole_lines(reply: &FetchReply) -> &[u8] {
     &reply.body[..end.unwrap_or(reply.body.len())]
 }
 
+/// Returns what follows for the pages of a host whose robots.txt is at another host, and could not be fetched there. That host
+/// is not the one of the page, so the error is none of the page.
+fn unavailable_elsewhere(err: ToolError) -> Result<KnownRobots, ToolError> {
+    if err.kind == ErrorKind::Cancelled || reason_of(&err) == Some("deadline") {
+        return Err(err);
+    }
+    let other = |err: ToolError| {
+        let why = format!("its robots.txt leads to another host: {}", err.message);
+        KnownRobots::Unavailable(why.into())
+    };
+    Ok(unavailable(err).unwrap_or_else(other))
+}
+
 /// Returns what follows for the pages of a host whose robots.txt could not be fetched.
 fn unavailable(err: ToolError) -> Result<KnownRobots, ToolError> {
-    match err.context.get("reason").and_then(serde_json::Value::as_str) {
+    match reason_of(&err) {
         Some("bad_answer" | "compression_bomb") => {
             Ok(KnownRobots::Unavailable(err.message.as_str().into()))
         }
@@ -148,4 +182,8 @@ fn unavailable(err: ToolError) -> Result<KnownRobots, ToolError> {
         _ if err.context.contains_key("redirected_from") => Ok(KnownRobots::Rules(Arc::default())),
         _ => Err(err),
     }
+}
+
+fn reason_of(err: &ToolError) -> Option<&str> {
+    err.context.get("reason").and_then(serde_json::Value::as_str)
 }

@@ -1,6 +1,7 @@
 //! Where commands find programs: the `PATH` that they get, and the files that are there. No folder that commands can
 //! change is on it, because a command could put a program of its own there under the name of another.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
@@ -9,6 +10,7 @@ use toolcrib_core::FileStamp;
 use toolcrib_core::command::{ProgramFile, ProgramPlace};
 
 use super::config::{Operator, SandboxRules};
+use crate::program_path::find_program;
 
 /// Folders of the system that commands can read.
 pub(super) const SYSTEM_FOLDERS: [&str; 9] =
@@ -93,13 +95,11 @@ impl ProgramSearch {
     /// folder.
     pub(crate) fn unseen(&self, path: &str) -> Vec<(&'static str, String)> {
         let folder_of = |name: &str| {
-            path.split(':').filter(|folder| folder.starts_with('/')).find(|folder| {
-                let meta = fs::metadata(Path::new(folder).join(name));
-                meta.is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
-            })
+            let program = find_program(name, OsStr::new(path))?;
+            Some(program.parent()?.display().to_string())
         };
         let unseen = DEVELOPERS_PROGRAMS.into_iter().filter(|name| self.find(name).is_none());
-        unseen.filter_map(|name| Some((name, folder_of(name)?.to_owned()))).collect()
+        unseen.filter_map(|name| Some((name, folder_of(name)?))).collect()
     }
 
     /// Returns the program at a path, if commands can see and execute it.

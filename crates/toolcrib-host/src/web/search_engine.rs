@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use toolcrib_core::net::{FetchRequest, HostReach, Net};
-use toolcrib_core::web_search::{FoundPages, WebQuery, WebSearch};
-use toolcrib_core::{Cancel, ErrorKind, ToolError};
+use toolcrib_core::net::{AllowedAddresses, FetchRequest, Net};
+use toolcrib_core::web_search::{FoundPage, WebQuery, WebSearch};
+use toolcrib_core::{Cancel, ErrorKind, Meter, ToolError};
 use url::Url;
 
 use super::engine_replies::{brave, duckduckgo, searxng};
@@ -94,12 +94,16 @@ impl SearchEngine {
         }
         url.query_pairs_mut().append_pair("q", &query.words);
         // Where the operator names the place, it may be on this machine.
-        let reach = if given.is_some() { HostReach::Operator } else { HostReach::OpenInternet };
+        let addresses = if given.is_some() {
+            AllowedAddresses::Operator
+        } else {
+            AllowedAddresses::OpenInternet
+        };
         Ok(FetchRequest {
             headers,
             time: query.time,
             most_bytes: MOST_REPLY_BYTES,
-            reach,
+            addresses,
             ..FetchRequest::get(url.as_str())
         })
     }
@@ -110,15 +114,20 @@ impl WebSearch for SearchEngine {
         Some(&self.host).filter(|host| !host.is_empty()).map(String::as_str)
     }
 
-    fn search(&self, query: &WebQuery, cancel: &Cancel) -> Result<FoundPages, ToolError> {
+    fn search(
+        &self,
+        query: &WebQuery,
+        meter: &Meter,
+        cancel: &Cancel,
+    ) -> Result<Vec<FoundPage>, ToolError> {
         let request = self.request(query)?;
-        let (reply, traffic) = ask(&*self.net, &request, WORDS, cancel)?;
+        let reply = ask(&*self.net, &request, WORDS, (meter, cancel))?;
         let pages = match self.place.kind {
             EngineKind::DuckDuckGo => duckduckgo(&reply.body),
             EngineKind::SearXng => searxng(&reply.body),
             EngineKind::Brave => brave(&reply.body),
         };
-        let pages = pages.ok_or_else(|| {
+        pages.ok_or_else(|| {
             let message = format!("the search engine at `{}` answered with no list of results", self.host);
             ToolError::new(ErrorKind::Failed, message).hint(match self.place.kind {
                 EngineKind::DuckDuckGo => {
@@ -127,8 +136,7 @@ impl WebSearch for SearchEngine {
                 EngineKind::SearXng => "its settings must list `json` under `search.formats`",
                 EngineKind::Brave => "check `web.search_url`",
             })
-        })?;
-        Ok(FoundPages { pages, traffic })
+        })
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use toolcrib_core::net::{
-    FetchMethod, FetchReply, FetchRequest, HostReach, Politeness, ReplyOrigin, Reuse,
+    AllowedAddresses, FetchMethod, FetchReply, FetchRequest, Politeness, ReplyOrigin, Reuse,
 };
 use toolcrib_core::{Clock, Usage};
 use toolcrib_host::{CachedNet, NetManners};
@@ -65,7 +65,7 @@ impl CacheRig {
         let clock = Arc::<SteppedClock>::default();
         let client = host
             .client()
-            .with_manners(NetManners { pace: Duration::ZERO, ..NetManners::default() });
+            .with_manners(NetManners { crawl_delay: Duration::ZERO, ..NetManners::default() });
         let net = CachedNet::new(Arc::new(client), 1 << 20, Arc::clone(&clock) as Arc<dyn Clock>);
         Self { host, net, clock }
     }
@@ -181,7 +181,7 @@ fn only_the_same_request_of_the_same_partition_is_answered() {
         FetchRequest { reuse: Reuse::Never, ..same() },
         FetchRequest { method: FetchMethod::Head, ..same() },
         FetchRequest { method: FetchMethod::Post, ..same() },
-        FetchRequest { reach: HostReach::Operator, ..same() },
+        FetchRequest { addresses: AllowedAddresses::Operator, ..same() },
         with("Authorization"),
         with("Cookie"),
         with("X-Api-Key"),

@@ -3,9 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod addresses;
+mod allowed_addresses;
 mod bodies;
 mod cache;
 mod fetch_host;
-mod host_reach;
 mod politeness;
 mod retries;

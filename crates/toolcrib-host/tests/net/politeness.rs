@@ -1,4 +1,4 @@
-//! Manners towards hosts: robots.txt, pace, and the name that the net gives itself.
+//! Manners towards hosts: robots.txt, the crawl delay, and the name that the net gives itself.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ fn with_robots(robots: Vec<u8>) -> FetchHost {
 }
 
 fn manners() -> NetManners {
-    NetManners { pace: Duration::ZERO, ..NetManners::default() }
+    NetManners { crawl_delay: Duration::ZERO, ..NetManners::default() }
 }
 
 fn page(url: &str) -> FetchRequest {
@@ -98,6 +98,81 @@ fn a_host_without_robots_txt_allows_and_one_that_fails_does_not() {
     }
 }
 
+/// Serves a redirect of its robots.txt to another host, and a page at every other path.
+fn leading_to(url: &str) -> FetchHost {
+    with_robots(answer("302 Found", &format!("Location: {url}\r\n"), b""))
+}
+
+#[test]
+fn a_robots_txt_at_another_host_counts() {
+    let other = FetchHost::start(|asked, _, stream| {
+        let reply = match asked.split(' ').nth(1) {
+            Some("/rules") => answer("200 OK", "", ROBOTS.as_bytes()),
+            _ => answer("302 Found", "Location: /rules\r\n", b""),
+        };
+        let _ = stream.write_all(&reply);
+    });
+    let away = |path: &str| other.url(path).replace("host.test", "other.test");
+    let host = leading_to(&away("/moved"));
+    let net = client(vec![host.port(), other.port()], None).with_manners(manners());
+    assert_eq!(read(&net, &host, "/public").unwrap().body, b"page");
+    let err = read(&net, &host, "/private").unwrap_err();
+    assert!(err.message.starts_with("the robots.txt of `host.test`"), "{err}");
+    assert_eq!(host.paths(), ["/robots.txt", "/public"]);
+    assert_eq!(other.paths(), ["/moved", "/rules"], "it is fetched once");
+    // The rules are those of the host that led there, not of the one where they are.
+    assert_eq!(reason(fetch(&net, &page(&away("/private")))), "robots");
+    assert!(other.paths().contains(&"/robots.txt".to_owned()));
+}
+
+#[test]
+fn a_robots_txt_leads_only_where_a_page_may_lead() {
+    let other = FetchHost::saying(answer("200 OK", "", b"User-agent: *\nDisallow:"));
+    for (name, expected) in [
+        ("other.test", "ok"),
+        ("inner.test", "leads to another host"),
+        ("nowhere.test", "leads to another host"),
+    ] {
+        let host = leading_to(&format!("http://{name}:{}/robots.txt", other.port()));
+        let net = client(vec![host.port(), other.port()], None).with_manners(manners());
+        for _ in 0..2 {
+            match read(&net, &host, "/a") {
+                Ok(_) => assert_eq!(expected, "ok", "{name}"),
+                Err(err) => assert!(err.message.contains(expected), "{name}: {err}"),
+            }
+        }
+    }
+    assert_eq!(other.asked().len(), 1);
+}
+
+#[test]
+fn a_robots_txt_that_leads_on_and_on_is_none() {
+    let number = |text: &str, after: &str| -> usize {
+        let rest = text.split(after).nth(1).unwrap_or_default();
+        rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse().unwrap_or(0)
+    };
+    for (hops, expected) in [(5, "robots"), (6, "ok")] {
+        let host = FetchHost::start(move |asked, _, stream| {
+            let (port, at) = (number(asked, ".test:"), number(asked, "GET /hop"));
+            let is_robots = asked.starts_with("GET /robots.txt ") || asked.starts_with("GET /hop");
+            let reply = if !is_robots {
+                answer("200 OK", "", b"page")
+            } else if at == hops {
+                answer("200 OK", "", b"User-agent: *\nDisallow: /")
+            } else {
+                let next = at + 1;
+                let to = format!("Location: http://hop{next}.test:{port}/hop{next}\r\n");
+                answer("302 Found", &to, b"")
+            };
+            let _ = stream.write_all(&reply);
+        });
+        let net = host.client().with_manners(manners());
+        let got = read(&net, &host, "/a");
+        let got = if got.is_ok() { "ok".to_owned() } else { reason(got) };
+        assert_eq!(got, expected, "{hops}");
+    }
+}
+
 #[test]
 fn a_host_that_cannot_be_reached_is_told_as_such() {
     let host = with_robots(answer("200 OK", "", ROBOTS.as_bytes()));
@@ -143,20 +218,20 @@ fn a_long_robots_txt_counts_as_far_as_it_is_read() {
 fn requests_for_pages_of_one_host_keep_their_distance() {
     let host = with_robots(answer("404 Not Found", "", b""));
     let distance = Duration::from_millis(150);
-    let net = host.client().with_manners(NetManners { pace: distance, ..manners() });
+    let net = host.client().with_manners(NetManners { crawl_delay: distance, ..manners() });
     let started = Instant::now();
     read(&net, &host, "/a").unwrap();
     read(&net, &host, "/b").unwrap();
     assert!(started.elapsed() >= distance * 2, "robots.txt and two pages have two distances");
     let hurried = FetchRequest { time: Duration::from_secs(5), ..page(&host.url("/c")) };
     let slow = host.client().with_manners(NetManners {
-        pace: Duration::from_mins(1),
+        crawl_delay: Duration::from_mins(1),
         robots: false,
         ..manners()
     });
     fetch(&slow, &hurried).unwrap();
     let err = fetch(&slow, &hurried).unwrap_err();
-    assert_eq!((err.kind, &err.context["reason"]), (ErrorKind::Timeout, &"pace".into()));
+    assert_eq!((err.kind, &err.context["reason"]), (ErrorKind::Timeout, &"crawl_delay".into()));
     // Another host, and a program that calls an API, need not wait.
     let other = page(&host.url("/d").replace("host.test", "other.test"));
     fetch(&slow, &other).unwrap();

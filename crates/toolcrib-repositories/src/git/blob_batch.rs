@@ -8,7 +8,7 @@ use std::process::{ChildStdin, Stdio};
 use rustix::event::{PollFd, PollFlags};
 use toolcrib_core::ToolError;
 
-use crate::git::child_output::{ChildFailure, ChildOutput, ChildPatience, never_wait, wait_for};
+use crate::child_output::{ChildFailure, ChildOutput, ChildPatience, never_wait, wait_for};
 use crate::git::object_child::header;
 use crate::git::program::GitProgram;
 use crate::object_id::ObjectId;

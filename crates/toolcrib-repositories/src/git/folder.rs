@@ -1,23 +1,51 @@
 //! The folder in which git keeps a repository. It is found by us: git's own search goes up to any folder above, and
 //! follows what files there say.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use toolcrib_core::git::parse_config;
 use toolcrib_core::{ErrorKind, ToolError};
 
 /// The most bytes of a file that says where the repository is.
 const MOST_POINTER_BYTES: u64 = 8 << 10;
 
+/// The most bytes of a repository's settings that are read.
+const MOST_CONFIG_BYTES: u64 = 1 << 20;
+
+/// What git reads first in a git folder. If one of them led elsewhere, the folder would show another repository.
+const LEADING_ENTRIES: [&str; 6] =
+    ["HEAD", "objects", "objects/info", "objects/pack", "packed-refs", "refs"];
+
 /// Where a repository is.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RepositoryFolders {
     /// The folder that git works with.
     pub(super) git_folder: PathBuf,
+    /// The folder that has the objects: the same one, except for a linked work tree.
+    pub(super) common_folder: PathBuf,
     /// The folder that stands for the root of its files: the work tree, or the bare repository itself.
     pub(super) root: PathBuf,
 }
 
-/// Finds the repository at a path.
+impl RepositoryFolders {
+    /// Fails if one of them is in a folder of which nothing is read.
+    pub(super) fn check_closed(&self, closed: &[PathBuf]) -> Result<(), ToolError> {
+        let Self { git_folder, common_folder, root } = self;
+        let folders = [root, git_folder, common_folder];
+        match folders.into_iter().find(|it| closed.iter().any(|closed| it.starts_with(closed))) {
+            None => Ok(()),
+            Some(folder) => {
+                let message =
+                    format!("`{}` is Toolcrib's own, and no tool reads it", folder.display());
+                Err(ToolError::new(ErrorKind::Refused, message).hint("connect another repository"))
+            }
+        }
+    }
+}
+
+/// Finds the repository at a path. The path is the operator's, and may lead anywhere. What is found there may not, because an
+/// agent could have written it: a `.git` leads out of the folder only to a git folder that knows this work tree.
 pub(super) fn find(path: &Path) -> Result<RepositoryFolders, ToolError> {
     let shown = path.display();
     let root = std::fs::canonicalize(path).map_err(|err| {
@@ -30,19 +58,19 @@ pub(super) fn find(path: &Path) -> Result<RepositoryFolders, ToolError> {
             .hint("give the path of an existing repository")
     })?;
     let inside = root.join(".git");
-    if inside.is_dir() {
-        return Ok(RepositoryFolders { git_folder: inside, root });
-    }
-    if inside.is_file() {
-        let git_folder = linked(&inside)?;
-        return Ok(RepositoryFolders { git_folder, root });
+    if inside.symlink_metadata().is_ok() {
+        let found = std::fs::canonicalize(&inside).ok().filter(|found| found.starts_with(&root));
+        let Some(inside) = found else {
+            let leads = "is a symbolic link that leads out of the folder";
+            return Err(refusal(format!("`{}` {leads}", inside.display())));
+        };
+        return if inside.is_dir() { own(inside, root) } else { linked(&inside, root) };
     }
     if is_git_folder(&root) {
         // The path may be that of the folder `.git` itself.
         let is_inner = root.file_name().is_some_and(|name| name == ".git");
         let above = root.parent().filter(|_| is_inner).map(Path::to_owned);
-        let git_folder = root.clone();
-        return Ok(RepositoryFolders { git_folder, root: above.unwrap_or(root) });
+        return own(root.clone(), above.unwrap_or(root));
     }
     let message = format!("`{shown}` is not a git repository");
     let above = root.ancestors().skip(1).find(|above| above.join(".git").exists());
@@ -57,45 +85,119 @@ fn is_git_folder(path: &Path) -> bool {
     path.join("HEAD").symlink_metadata().is_ok() && path.join("objects").is_dir()
 }
 
-/// Returns the git folder of a linked work tree, whose file `.git` points to it. Only a folder that points back is
-/// taken, so that whoever writes a file `.git` cannot choose a repository.
-fn linked(pointer: &Path) -> Result<PathBuf, ToolError> {
-    let refuse = |what: String| {
-        Err(ToolError::new(ErrorKind::Unavailable, what)
-            .hint("connect the repository that has the objects: its folder, or its git folder"))
-    };
+/// Returns the folders of a repository whose git folder has its objects itself.
+fn own(git_folder: PathBuf, root: PathBuf) -> Result<RepositoryFolders, ToolError> {
+    let pointer = git_folder.join("commondir");
+    // The sandbox puts one that leads nowhere else into the place of one that is missing.
+    if pointer.symlink_metadata().is_ok()
+        && common_folder(&git_folder).as_deref() != Some(&*git_folder)
+    {
+        let leads = "leads to another repository, but is not in a linked work tree";
+        return Err(refusal(format!("`{}` {leads}", pointer.display())));
+    }
+    check_entries(&git_folder)?;
+    Ok(RepositoryFolders { common_folder: git_folder.clone(), git_folder, root })
+}
+
+/// Returns the folders of a work tree whose file `.git` points to its git folder. Only a folder that git itself has made for this
+/// work tree is taken, so that whoever writes a file `.git` cannot choose a repository.
+fn linked(pointer: &Path, root: PathBuf) -> Result<RepositoryFolders, ToolError> {
     let shown = pointer.display();
     let text = first_line(pointer).unwrap_or_default();
     let Some(target) = text.strip_prefix("gitdir: ") else {
-        return refuse(format!("`{shown}` does not say where its repository is"));
+        return Err(refusal(format!("`{shown}` does not say where its repository is")));
     };
     let above = pointer.parent().unwrap_or(pointer);
     let Ok(folder) = std::fs::canonicalize(above.join(target)) else {
-        return refuse(format!("`{shown}` leads to `{target}`, which cannot be opened"));
+        return Err(refusal(format!("`{shown}` leads to `{target}`, which cannot be opened")));
     };
-    let back = first_line(&folder.join("gitdir")).and_then(|back| {
-        // Newer versions of git can write the path relative to the folder.
-        std::fs::canonicalize(folder.join(back)).ok()
-    });
-    if is_git_folder(&folder) || folder.join("commondir").is_file() {
-        if back.as_deref() == std::fs::canonicalize(pointer).ok().as_deref() {
-            return Ok(folder);
-        }
-        return refuse(format!(
-            "`{shown}` leads to `{}`, which does not know this work tree",
-            folder.display()
-        ));
+    let leads = format!("`{shown}` leads to `{}`, which", folder.display());
+    let is_linked = folder.join("commondir").symlink_metadata().is_ok();
+    if !is_linked && !is_git_folder(&folder) {
+        return Err(refusal(format!("{leads} is not a git folder")));
     }
-    refuse(format!("`{shown}` leads to `{}`, which is not a git folder", folder.display()))
+    // A linked work tree is known by the file `gitdir` of its folder, a submodule by a setting of its repository.
+    let knows = points_back(&folder, pointer) || !is_linked && has_work_tree(&folder, &root);
+    if !knows {
+        return Err(refusal(format!("{leads} does not know this work tree")));
+    }
+    if !is_linked {
+        return own(folder, root);
+    }
+    // The folder of a linked work tree is in the repository that it belongs to, and nowhere else.
+    let above = folder.parent().filter(|above| above.ends_with("worktrees"));
+    let Some(common) = above.and_then(Path::parent).map(Path::to_owned) else {
+        return Err(refusal(format!("{leads} is not among the work trees of a repository")));
+    };
+    if common_folder(&folder).as_ref() != Some(&common) {
+        return Err(refusal(format!(
+            "{leads} belongs to another repository than the one it is in"
+        )));
+    }
+    check_entries(&folder)?;
+    check_entries(&common)?;
+    Ok(RepositoryFolders { git_folder: folder, common_folder: common, root })
+}
+
+fn refusal(what: String) -> ToolError {
+    ToolError::new(ErrorKind::Unavailable, what)
+        .hint("connect the repository that has the objects: its folder, or its git folder")
+}
+
+/// Fails if what git reads first in a git folder is elsewhere.
+fn check_entries(folder: &Path) -> Result<(), ToolError> {
+    for name in LEADING_ENTRIES {
+        let entry = folder.join(name);
+        let is_inside = match std::fs::canonicalize(&entry) {
+            Ok(found) => found.starts_with(folder),
+            Err(err) => err.kind() == std::io::ErrorKind::NotFound,
+        };
+        if !is_inside {
+            let message = format!("`{}` leads out of its git folder", entry.display());
+            return Err(refusal(message));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the folder to which the file `commondir` of a git folder leads.
+fn common_folder(folder: &Path) -> Option<PathBuf> {
+    let common = first_line(&folder.join("commondir"))?;
+    std::fs::canonicalize(folder.join(common)).ok()
+}
+
+/// Whether the file `gitdir` of a git folder leads to this file `.git`. Newer versions of git can write it relative to
+/// the folder.
+fn points_back(folder: &Path, pointer: &Path) -> bool {
+    let back = first_line(&folder.join("gitdir"));
+    let back = back.and_then(|back| std::fs::canonicalize(folder.join(back)).ok());
+    back.is_some_and(|back| std::fs::canonicalize(pointer).is_ok_and(|it| it == back))
+}
+
+/// Whether the settings of a git folder name this work tree.
+fn has_work_tree(folder: &Path, root: &Path) -> bool {
+    let settings = first_bytes(&folder.join("config"), MOST_CONFIG_BYTES);
+    let settings = settings.and_then(|bytes| parse_config(&bytes).ok()).unwrap_or_default();
+    let named = settings.into_iter().rfind(|it| it.key == "core.worktree");
+    let named = named.and_then(|it| std::fs::canonicalize(folder.join(it.value?)).ok());
+    named.is_some_and(|named| named == root)
 }
 
 fn first_line(path: &Path) -> Option<String> {
-    use std::io::Read;
-    let file = std::fs::File::open(path).ok()?;
+    let text = String::from_utf8(first_bytes(path, MOST_POINTER_BYTES)?).ok()?;
+    text.lines().next().map(str::to_owned)
+}
+
+/// Reads the first bytes of a file, if it is one.
+fn first_bytes(path: &Path, most: u64) -> Option<Vec<u8>> {
+    use rustix::fs::{Mode, OFlags};
+    // Nobody is waited for who would write into a pipe of this name.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = std::fs::File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
     if !file.metadata().ok()?.is_file() {
         return None;
     }
-    let mut text = String::new();
-    file.take(MOST_POINTER_BYTES).read_to_string(&mut text).ok()?;
-    text.lines().next().map(str::to_owned)
+    let mut bytes = Vec::new();
+    file.take(most).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
 }

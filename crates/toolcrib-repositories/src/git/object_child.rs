@@ -6,8 +6,9 @@ use std::process::{ChildStdin, Stdio};
 
 use toolcrib_core::ToolError;
 
-use crate::git::child_output::{ChildFailure, ChildOutput, ChildPatience};
-use crate::git::program::{GitChild, GitProgram};
+use crate::child_output::{ChildFailure, ChildOutput, ChildPatience};
+use crate::child_process::ChildProcess;
+use crate::git::program::GitProgram;
 use crate::object_id::ObjectId;
 
 /// What a child tells about objects.
@@ -42,7 +43,7 @@ pub(super) struct ObjectChild {
     // Dropped first: a process whose input has ended ends by itself.
     input: ChildStdin,
     output: ChildOutput,
-    _process: GitChild,
+    _process: ChildProcess,
 }
 
 impl ObjectChild {

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use toolcrib_core::{Cancel, ErrorKind, ToolError};
 
+use crate::child_output::{ChildFailure, ChildPatience};
 use crate::git::blob_batch::{BatchFailure, BlobBatch};
-use crate::git::child_output::{ChildFailure, ChildPatience};
 use crate::git::object_child::{AfterAnswer, ChildPurpose, ObjectChild, ObjectHeader};
 use crate::git::program::GitProgram;
 use crate::object_id::ObjectId;

@@ -2,14 +2,15 @@
 //! repository cannot make it run another program, reach the net or ask anybody.
 
 use std::ffi::OsStr;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::path::PathBuf;
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use toolcrib_core::{Cancel, ErrorKind, ToolError};
+use toolcrib_host::find_program;
 
-use crate::git::child_output::{ChildOutput, ChildPatience};
+use crate::child_process::{ChildProcess, ChildRun, RunLimits};
+use crate::git::folder::RepositoryFolders;
 
 /// The longest time for an answer about a revision. Nothing of it depends on the size of the repository.
 const MOST_RUN_TIME: Duration = Duration::from_secs(20);
@@ -55,6 +56,7 @@ const VARIABLES: [(&str, &str); 13] = [
 pub(crate) struct GitProgram {
     program: PathBuf,
     git_folder: PathBuf,
+    common_folder: PathBuf,
 }
 
 /// What a run of git said.
@@ -64,26 +66,12 @@ pub(super) struct GitRun {
     pub(super) errors: String,
 }
 
-/// A process of git that ends at the latest when this is dropped.
-pub(super) struct GitChild(pub(super) Child);
-
-impl Drop for GitChild {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 impl GitProgram {
     /// Finds git in the folders of `path`, a list as in the variable `PATH`.
-    pub(super) fn find(path: &OsStr, git_folder: &Path) -> Result<Self, ToolError> {
-        let is_program = |path: &PathBuf| {
-            path.metadata().is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
-        };
-        // A relative folder of the list could be one that an agent writes to.
-        let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
-        match folders.map(|folder| folder.join("git")).find(is_program) {
-            Some(program) => Ok(Self { program, git_folder: git_folder.to_owned() }),
+    pub(super) fn find(path: &OsStr, folders: &RepositoryFolders) -> Result<Self, ToolError> {
+        let RepositoryFolders { git_folder, common_folder, .. } = folders.clone();
+        match find_program("git", path) {
+            Some(program) => Ok(Self { program, git_folder, common_folder }),
             None => Err(ToolError::new(
                 ErrorKind::Unavailable,
                 "the program `git` is missing, which reads the objects of a git repository",
@@ -93,16 +81,18 @@ impl GitProgram {
     }
 
     /// Starts git with its input and output as pipes.
-    pub(super) fn start(&self, args: &[&str], errors: Stdio) -> Result<GitChild, ToolError> {
+    pub(super) fn start(&self, args: &[&str], errors: Stdio) -> Result<ChildProcess, ToolError> {
         let mut command = Command::new(&self.program);
         command.env_clear().envs(VARIABLES).current_dir("/");
+        // A file `commondir` that is written later leads nowhere else.
+        command.env("GIT_COMMON_DIR", &self.common_folder);
         command.arg("--no-pager").arg("--literal-pathspecs");
         command.arg("--git-dir").arg(&self.git_folder);
         for setting in SETTINGS {
             command.args(["-c", setting]);
         }
         command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors);
-        command.spawn().map(GitChild).map_err(|err| {
+        command.spawn().map(ChildProcess::new).map_err(|err| {
             let program = self.program.display();
             ToolError::new(ErrorKind::Unavailable, format!("`{program}` cannot be started: {err}"))
         })
@@ -111,20 +101,12 @@ impl GitProgram {
     /// Runs git to its end.
     pub(super) fn run(&self, args: &[&str], cancel: &Cancel) -> Result<GitRun, ToolError> {
         let mut child = self.start(args, Stdio::piped())?;
-        drop(child.0.stdin.take());
         let is_stopped = || cancel.is_cancelled();
-        let patience = ChildPatience { time: MOST_RUN_TIME, is_stopped: &is_stopped };
-        let read = |pipe: Option<std::os::fd::OwnedFd>| {
-            let Some(pipe) = pipe else { return Ok(Vec::new()) };
-            ChildOutput::new(pipe).read_to_end(MOST_RUN_BYTES, &patience)
-        };
-        let stdout = child.0.stdout.take().map(Into::into);
-        let stderr = child.0.stderr.take().map(Into::into);
-        let read = read(stdout).and_then(|output| Ok((output, read(stderr)?)));
-        let (output, errors) = read.map_err(|failure| failure.error(args[0], cancel))?;
-        let status = child.0.wait().map_err(|err| {
-            ToolError::new(ErrorKind::Io, format!("git's end cannot be awaited: {err}"))
-        })?;
+        let limits =
+            RunLimits { time: MOST_RUN_TIME, bytes: MOST_RUN_BYTES, is_stopped: &is_stopped };
+        let ended = child.run_to_end(&limits);
+        let ChildRun { status, output, errors } =
+            ended.map_err(|failure| failure.error(args[0], cancel))?;
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         Ok(GitRun { status, output: text(output), errors: text(errors) })
     }

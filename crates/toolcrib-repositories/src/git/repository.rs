@@ -27,6 +27,8 @@ pub struct GitRepositoryOptions {
     pub patience: Duration,
     /// The folders in which the program `git` is looked for, as in the variable `PATH`.
     pub program_path: std::ffi::OsString,
+    /// Folders of which nothing is read: those of Toolcrib itself. Links in their paths must be resolved.
+    pub closed_folders: Vec<PathBuf>,
 }
 
 impl Default for GitRepositoryOptions {
@@ -36,6 +38,7 @@ impl Default for GitRepositoryOptions {
             threads: std::thread::available_parallelism().map_or(2, usize::from),
             patience: Duration::from_secs(20),
             program_path: std::env::var_os("PATH").unwrap_or_default(),
+            closed_folders: Vec::new(),
         }
     }
 }
@@ -52,22 +55,23 @@ pub struct GitRepository {
 impl GitRepository {
     /// Opens a repository at a revision: a branch, a tag, a commit, or anything else that `git rev-parse` takes.
     pub fn open(path: &Path, revision: &str) -> Result<Self, ToolError> {
-        Self::open_with(path, revision, GitRepositoryOptions::default())
+        Self::open_with(path, revision, GitRepositoryOptions::default(), &Cancel::default())
     }
 
-    /// Opens a repository at a revision, with options.
+    /// Opens a repository at a revision, with options, for a call that may be cancelled.
     pub fn open_with(
         path: &Path,
         revision: &str,
         options: GitRepositoryOptions,
+        cancel: &Cancel,
     ) -> Result<Self, ToolError> {
-        let cancel = Cancel::default();
         let folders = folder::find(path)?;
-        let git = GitProgram::find(&options.program_path, &folders.git_folder)?;
+        folders.check_closed(&options.closed_folders)?;
+        let git = GitProgram::find(&options.program_path, &folders)?;
         let objects = GitObjects::new(git.clone(), options.patience);
         let shown = path.display().to_string();
-        let commit = resolve(&git, &objects, revision, &shown, &cancel)?;
-        let tree = objects.tree_of(&commit, &cancel)?;
+        let commit = resolve(&git, &objects, revision, &shown, cancel)?;
+        let tree = objects.tree_of(&commit, cancel)?;
         let revision = Arc::new(Revision::new(Box::new(objects), tree, folders.root));
         Ok(Self { commit, revision, options, search: OnceLock::new() })
     }

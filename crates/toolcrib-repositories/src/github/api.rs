@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
-use toolcrib_core::net::{FetchReply, FetchRequest, HostReach, Net};
+use toolcrib_core::net::{AllowedAddresses, FetchReply, FetchRequest, Net};
 use toolcrib_core::{ErrorKind, ToolError};
 
 use crate::github::api_address::ApiAddress;
@@ -260,7 +260,7 @@ impl GitHubApi {
                 headers: headers.clone(),
                 most_bytes: question.most_bytes,
                 time: deadline.left(self.host())?,
-                reach: self.address.api_reach(),
+                addresses: self.address.api_addresses(),
                 ..FetchRequest::get(url)
             };
             let reply = self.fetch(&request, deadline)?;
@@ -275,12 +275,15 @@ impl GitHubApi {
     /// Fetches from a URL that the API named, without the token.
     pub(super) fn fetch_elsewhere(
         &self,
-        (url, reach): (&str, HostReach),
+        (url, addresses): (&str, AllowedAddresses),
         most_bytes: usize,
         deadline: &QuestionDeadline,
     ) -> Result<FetchReply, ToolError> {
         let time = deadline.left(self.host())?;
-        self.fetch(&FetchRequest { most_bytes, time, reach, ..FetchRequest::get(url) }, deadline)
+        self.fetch(
+            &FetchRequest { most_bytes, time, addresses, ..FetchRequest::get(url) },
+            deadline,
+        )
     }
 
     fn fetch(
@@ -288,7 +291,7 @@ impl GitHubApi {
         request: &FetchRequest,
         deadline: &QuestionDeadline,
     ) -> Result<FetchReply, ToolError> {
-        let reply = self.net.fetch(request, &deadline.cancel);
+        let reply = self.net.fetch(request, deadline.cancel());
         let sent = reply.as_ref().map_or(1, |reply| u64::from(reply.attempts.max(1)));
         self.requests.fetch_add(sent, Ordering::Relaxed);
         reply

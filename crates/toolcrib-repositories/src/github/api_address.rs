@@ -1,6 +1,6 @@
 //! The address of a REST API: which URLs belong to it, and so may be sent the token.
 
-use toolcrib_core::net::HostReach;
+use toolcrib_core::net::AllowedAddresses;
 use toolcrib_core::{ErrorKind, ToolError};
 use url::{Host, Url};
 
@@ -76,10 +76,10 @@ impl ApiAddress {
     }
 
     /// Which addresses a request to the API may reach. Another API than that of github.com was named by the operator.
-    pub(super) fn api_reach(&self) -> HostReach {
+    pub(super) fn api_addresses(&self) -> AllowedAddresses {
         match self.host() {
-            PUBLIC_API_HOST => HostReach::OpenInternet,
-            _ => HostReach::Operator,
+            PUBLIC_API_HOST => AllowedAddresses::OpenInternet,
+            _ => AllowedAddresses::Operator,
         }
     }
 
@@ -95,7 +95,7 @@ impl ApiAddress {
 
     /// Returns which addresses may be reached to get an archive at a URL that the API named; nothing if it is not to
     /// be asked for. An Enterprise server has its archives on its own host, or on one beside it.
-    pub(super) fn archive_reach(&self, url: &str) -> Option<HostReach> {
+    pub(super) fn archive_addresses(&self, url: &str) -> Option<AllowedAddresses> {
         let url = Url::parse(url).ok()?;
         let is_downgrade = self.url.scheme() == "https" && url.scheme() != "https";
         if is_downgrade || !matches!(url.scheme(), "http" | "https") {
@@ -104,7 +104,7 @@ impl ApiAddress {
         let host = url.host_str()?;
         let is_beside =
             host == self.host() || host.strip_prefix("codeload.") == Some(self.web_host());
-        Some(if is_beside { self.api_reach() } else { HostReach::OpenInternet })
+        Some(if is_beside { self.api_addresses() } else { AllowedAddresses::OpenInternet })
     }
 }
 
@@ -117,8 +117,8 @@ mod tests {
         let public = ApiAddress::parse("https://api.github.com/").unwrap();
         assert_eq!(public.url("/repos/a/b"), "https://api.github.com/repos/a/b");
         assert_eq!(
-            (public.api_reach(), public.web_host()),
-            (HostReach::OpenInternet, "github.com")
+            (public.api_addresses(), public.web_host()),
+            (AllowedAddresses::OpenInternet, "github.com")
         );
         assert!(public.has("https://api.github.com/repositories/1"));
         for url in [
@@ -131,7 +131,10 @@ mod tests {
             assert!(!public.has(url), "{url}");
         }
         let own = ApiAddress::parse("https://ghe.example/api/v3").unwrap();
-        assert_eq!((own.api_reach(), own.web_host()), (HostReach::Operator, "ghe.example"));
+        assert_eq!(
+            (own.api_addresses(), own.web_host()),
+            (AllowedAddresses::Operator, "ghe.example")
+        );
         assert_eq!(own.path_of("https://ghe.example/api/v3/x?page=2"), Some("/x?page=2"));
         assert_eq!(own.path_of("https://ghe.example/api/v30/x"), None);
     }
@@ -139,12 +142,12 @@ mod tests {
     #[test]
     fn archives_come_from_the_host_or_from_the_open_internet_and_never_without_tls() {
         let own = ApiAddress::parse("https://ghe.example/api/v3").unwrap();
-        let reach = |url: &str| own.archive_reach(url);
-        assert_eq!(reach("https://ghe.example/_codeload/x"), Some(HostReach::Operator));
-        assert_eq!(reach("https://codeload.ghe.example/x"), Some(HostReach::Operator));
-        assert_eq!(reach("https://evil.example/x"), Some(HostReach::OpenInternet));
-        assert_eq!(reach("http://ghe.example/x"), None);
-        assert_eq!(reach("file:///etc/passwd"), None);
+        let addresses = |url: &str| own.archive_addresses(url);
+        assert_eq!(addresses("https://ghe.example/_codeload/x"), Some(AllowedAddresses::Operator));
+        assert_eq!(addresses("https://codeload.ghe.example/x"), Some(AllowedAddresses::Operator));
+        assert_eq!(addresses("https://evil.example/x"), Some(AllowedAddresses::OpenInternet));
+        assert_eq!(addresses("http://ghe.example/x"), None);
+        assert_eq!(addresses("file:///etc/passwd"), None);
     }
 
     #[test]

@@ -36,12 +36,12 @@ pub(super) fn fetch_archive(
         }
         return Ok(Arc::new(answer.body.clone()));
     };
-    let Some(reach) = api.address.archive_reach(url) else {
+    let Some(addresses) = api.address.archive_addresses(url) else {
         let message = format!("the archive of `{full_name}` is at an address that is not asked");
         return Err(ToolError::new(ErrorKind::Refused, message));
     };
     // The address carries what the host wants to see. The token is for the API alone.
-    let reply = api.fetch_elsewhere((url, reach), most_bytes, deadline)?;
+    let reply = api.fetch_elsewhere((url, addresses), most_bytes, deadline)?;
     if reply.status != 200 {
         let status = reply.status;
         let message = format!("the archive of `{full_name}` was answered with status {status}");

@@ -1,60 +1,39 @@
 //! The program `gh`, GitHub's own: where somebody is logged in with it, it has the token.
 
 use std::ffi::OsStr;
-use std::io::Read;
-use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use toolcrib_core::Cancel;
+use toolcrib_host::find_program;
+
+use crate::child_process::{ChildProcess, RunLimits};
 
 /// The longest time for its answer. It may ask a keyring.
 const MOST_GH_TIME: Duration = Duration::from_secs(5);
 
-/// How often it is checked whether it has ended.
-const LOOK_INTERVAL: Duration = Duration::from_millis(10);
-
 /// The most bytes of a token.
-const MOST_TOKEN_BYTES: u64 = 4 << 10;
+const MOST_TOKEN_BYTES: usize = 4 << 10;
 
 /// Returns the token with which `gh` is logged in at a host; nothing if it is not installed or not logged in. `path` is
 /// a list of folders as in the variable `PATH`.
 pub(super) fn gh_token(path: &OsStr, host: &str, cancel: &Cancel) -> Option<String> {
-    let is_program = |path: &PathBuf| {
-        path.metadata().is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
-    };
-    // A relative folder of the list could be one that an agent writes to.
-    let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
-    let program = folders.map(|folder| folder.join("gh")).find(is_program)?;
+    let program = find_program("gh", path)?;
     let mut command = Command::new(program);
     command.args(["auth", "token", "--hostname", host]).current_dir("/");
     command.env("GH_PROMPT_DISABLED", "1").env("GH_NO_UPDATE_NOTIFIER", "1");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = command.spawn().ok()?;
-    let until = Instant::now() + MOST_GH_TIME;
-    let status = loop {
-        match child.try_wait() {
-            Ok(Some(status)) => break Some(status),
-            Ok(None) if Instant::now() < until && !cancel.is_cancelled() => {
-                thread::sleep(LOOK_INTERVAL);
-            }
-            Ok(None) | Err(_) => break None,
-        }
-    };
-    if status.is_none() {
-        let _ = child.kill();
-        let _ = child.wait();
-    }
-    let mut text = String::new();
-    let output = child.stdout.take().filter(|_| status.is_some_and(|it| it.success()))?;
-    output.take(MOST_TOKEN_BYTES).read_to_string(&mut text).ok()?;
+    let is_stopped = || cancel.is_cancelled();
+    let limits = RunLimits { time: MOST_GH_TIME, bytes: MOST_TOKEN_BYTES, is_stopped: &is_stopped };
+    let run = ChildProcess::new(command.spawn().ok()?).run_to_end(&limits).ok()?;
+    let text = String::from_utf8(run.output).ok().filter(|_| run.status.success())?;
     Some(text.trim().to_owned()).filter(|token| !token.is_empty())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]
@@ -67,6 +46,15 @@ mod tests {
         let (path, cancel) = (folder.path().as_os_str(), Cancel::default());
         assert_eq!(gh_token(path, "good", &cancel).as_deref(), Some("t0ken"));
         assert_eq!(gh_token(path, "other", &cancel), None);
+        // A process that it leaves behind holds its output open.
+        let left = folder.path().join("left");
+        let script =
+            format!("#!/bin/sh\nsleep 1000 &\necho $! >'{}'\necho t0ken\n", left.display());
+        std::fs::write(&program, script).unwrap();
+        assert_eq!(gh_token(path, "good", &cancel).as_deref(), Some("t0ken"));
+        let left = std::fs::read_to_string(left).unwrap().trim().parse().unwrap();
+        let left = rustix::process::Pid::from_raw(left).unwrap();
+        rustix::process::kill_process(left, rustix::process::Signal::KILL).unwrap();
         assert_eq!(gh_token(OsStr::new("/nonexistent"), "good", &cancel), None);
         assert_eq!(gh_token(OsStr::new(""), "good", &cancel), None);
     }

@@ -2,12 +2,10 @@
 
 use std::fmt;
 
+use toolcrib_core::pull_requests::owner_and_name;
 use toolcrib_core::{ErrorKind, ToolError};
 
 use crate::repository_place::GITHUB_API;
-
-/// The longest owner or name, in bytes. GitHub's own limits are 39 and 100.
-const LONGEST_PLACE_NAME_BYTES: usize = 100;
 
 /// Where a repository on GitHub is.
 #[derive(Clone)]
@@ -33,8 +31,7 @@ impl GitHubPlace {
 
     /// Parses `owner/name`, as people write it.
     pub fn parse(text: &str) -> Result<Self, ToolError> {
-        let names = text.split_once('/').filter(|(owner, name)| is_name(owner) && is_name(name));
-        let Some((owner, name)) = names else {
+        let Some((owner, name)) = owner_and_name(text) else {
             let text: String = text.chars().take(200).collect();
             let message = format!("`{}` is not a repository on GitHub", text.escape_debug());
             return Err(ToolError::new(ErrorKind::BadArgs, message)
@@ -64,13 +61,6 @@ impl fmt::Debug for GitHubPlace {
             .field("revision", &self.revision)
             .finish_non_exhaustive()
     }
-}
-
-fn is_name(text: &str) -> bool {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-    !matches!(text, "" | "." | "..")
-        && text.len() <= LONGEST_PLACE_NAME_BYTES
-        && text.bytes().all(is_plain)
 }
 
 #[cfg(test)]

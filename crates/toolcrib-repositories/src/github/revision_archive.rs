@@ -19,7 +19,7 @@ use crate::github::tree_names::ArchiveNames;
 use crate::object_id::ObjectId;
 
 /// How long a fetch goes on before it is checked whether it is still wanted.
-const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The archive of a revision.
 pub(super) struct RevisionArchive {
@@ -203,7 +203,7 @@ impl RevisionArchive {
             ToolError::new(ErrorKind::Unavailable, message)
         })?;
         loop {
-            match fetched.recv_timeout(LOOK_INTERVAL) {
+            match fetched.recv_timeout(POLL_INTERVAL) {
                 Ok(outcome) => return outcome,
                 Err(RecvTimeoutError::Timeout) if is_stopped() => cancel.cancel(),
                 Err(RecvTimeoutError::Timeout) => {}

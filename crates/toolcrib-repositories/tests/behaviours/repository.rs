@@ -73,7 +73,9 @@ impl Repository {
                     max_index_bytes: 64 << 20,
                     ..GitRepositoryOptions::default()
                 };
-                Opened::Git(GitRepository::open_with(&root, "main", options).unwrap())
+                Opened::Git(
+                    GitRepository::open_with(&root, "main", options, &Cancel::default()).unwrap(),
+                )
             }
             Kind::GitHub | Kind::LargeGitHub => {
                 init(&root, &["--bare"]);

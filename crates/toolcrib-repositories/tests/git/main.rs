@@ -9,6 +9,7 @@
 )]
 
 mod differential;
+mod elsewhere;
 mod hostile;
 mod processes;
 mod question;

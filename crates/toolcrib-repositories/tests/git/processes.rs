@@ -34,7 +34,7 @@ fn opened(path: &Path, patience: Duration) -> GitRepository {
     }
     sample.commit(path, "main");
     let options = GitRepositoryOptions { patience, ..GitRepositoryOptions::default() };
-    GitRepository::open_with(path, "main", options).unwrap()
+    GitRepository::open_with(path, "main", options, &Cancel::default()).unwrap()
 }
 
 #[test]

@@ -111,7 +111,7 @@ fn what_is_no_repository_is_told_with_a_way_out() {
         program_path: "bin:/nonexistent".into(),
         ..GitRepositoryOptions::default()
     };
-    let err = GitRepository::open_with(&inner, "HEAD", options).unwrap_err();
+    let err = GitRepository::open_with(&inner, "HEAD", options, &Cancel::default()).unwrap_err();
     check_error(&err, ErrorKind::Unavailable, "`git` is missing", "install git");
     assert_eq!(read(&inner, "HEAD"), "second");
     std::fs::write(inner.join(".git/config"), "[core]\nrepositoryformatversion = 99\n").unwrap();

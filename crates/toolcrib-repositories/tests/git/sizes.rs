@@ -30,7 +30,7 @@ fn many_files(folder: &Path, files: usize, per_directory: usize) {
 
 fn with_memory(path: &Path, max_index_bytes: usize) -> GitRepository {
     let options = GitRepositoryOptions { max_index_bytes, ..GitRepositoryOptions::default() };
-    GitRepository::open_with(path, "main", options).unwrap()
+    GitRepository::open_with(path, "main", options, &Cancel::default()).unwrap()
 }
 
 #[test]

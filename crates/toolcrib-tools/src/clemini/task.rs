@@ -10,7 +10,7 @@ use toolcrib_core::{
     Ctx, Declaration, Effect, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
 };
 
-use crate::operation::{kept_text, web_page};
+use crate::operation::kept_text;
 
 pub(crate) struct SpawnTask;
 
@@ -108,6 +108,7 @@ impl Tool for SpawnTask {
             prompt: args.prompt.clone(),
             catalogue: "clemini",
             calls,
+            meter: ctx.meter.clone(),
             time,
         };
         if args.background == Some(true) {
@@ -116,10 +117,7 @@ impl Tool for SpawnTask {
             return Ok(Reply::Started { task_id, status: "running", prompt });
         }
         let report = ctx.outside.subagents.run(work, &ctx.cancel)?;
-        let SubagentReport { text: mut stdout, failure, traffic } = report;
-        if let Some(traffic) = traffic {
-            web_page::account(ctx, traffic);
-        }
+        let SubagentReport { text: mut stdout, failure } = report;
         if let Some(notice) = kept_text::shorten(ctx, &mut stdout, MOST_REPORT_BYTES) {
             let _ = write!(stdout, "\n[{notice}]");
         }

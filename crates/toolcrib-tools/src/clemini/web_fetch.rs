@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolcrib_core::model::{ModelAnswer, TextQuestion};
+use toolcrib_core::model::TextQuestion;
 use toolcrib_core::{
     Ctx, Declaration, Effect, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
 };
@@ -118,8 +118,7 @@ impl Tool for WebFetch {
         let WebPage { url, text, notices, .. } = page;
         let time = deadline.saturating_sub(ctx.clock.elapsed().saturating_sub(started));
         let question = TextQuestion { prompt, text, source: url, time };
-        let ModelAnswer { text, traffic } = ctx.outside.model.answer(&question, &ctx.cancel)?;
-        web_page::account(ctx, traffic);
-        Ok(Reply { content: None, processed_content: Some(text), warnings: notices })
+        let answer = ctx.outside.model.answer(&question, &ctx.meter, &ctx.cancel)?;
+        Ok(Reply { content: None, processed_content: Some(answer), warnings: notices })
     }
 }

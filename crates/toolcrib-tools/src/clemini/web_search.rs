@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolcrib_core::web_search::{FoundPage, FoundPages, WebQuery};
+use toolcrib_core::net::host_of_url;
+use toolcrib_core::web_search::{FoundPage, WebQuery};
 use toolcrib_core::{
     Ctx, Declaration, Effect, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
 };
 
-use crate::operation::web_page::{self, host_of};
+use crate::operation::web_page;
 
 /// The longest query, in characters.
 const LONGEST_QUERY: usize = 1000;
@@ -105,14 +106,14 @@ impl Tool for CleminiWebSearch {
     async fn run(&self, ctx: &Ctx, args: Args) -> Result<Reply, ToolError> {
         let time = Duration::from_millis(ctx.terms.limits.deadline_ms);
         let query = WebQuery { words: args.query, time };
-        let FoundPages { pages, traffic } = ctx.outside.web_search.search(&query, &ctx.cancel)?;
-        let source = traffic.host.clone();
-        web_page::account(ctx, traffic);
+        let engine = &ctx.outside.web_search;
+        let pages = engine.search(&query, &ctx.meter, &ctx.cancel)?;
+        let source = engine.host().unwrap_or_default();
         let domains =
             |all: &[String]| all.iter().map(|it| domain(it)).collect::<Result<Vec<_>, _>>();
         let (allowed, blocked) = (domains(&args.allowed_domains)?, domains(&args.blocked_domains)?);
         let is_wanted = |page: &FoundPage| {
-            let host = host_of(&page.url).unwrap_or_default().to_ascii_lowercase();
+            let host = host_of_url(&page.url).unwrap_or_default().to_ascii_lowercase();
             let host = host.trim_end_matches('.');
             let is_below = |domain: &String| {
                 host.strip_suffix(domain.as_str())
@@ -127,7 +128,7 @@ impl Tool for CleminiWebSearch {
             .map(|FoundPage { title, url, snippet }| SearchResult { title, url, snippet })
             .collect();
         let warnings =
-            if results.is_empty() { Vec::new() } else { vec![web_page::untrusted(&source)] };
+            if results.is_empty() { Vec::new() } else { vec![web_page::untrusted(source)] };
         Ok(Reply { results, query: query.words, warnings })
     }
 }

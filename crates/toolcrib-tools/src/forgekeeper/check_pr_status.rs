@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize};
-use toolcrib_core::pull_requests::{PullRequestCheck, PullRequestQuestion, PullRequestStatus};
+use toolcrib_core::pull_requests::{
+    PullRequestCheck, PullRequestQuestion, PullRequestStatus, owner_and_name,
+};
 use toolcrib_core::{
     Ctx, Declaration, Effect, ErrorKind, Example, Limits, Plan, Tier, Tool, ToolError,
 };
@@ -99,7 +101,7 @@ fn question(args: &Args, time: Duration) -> Result<PullRequestQuestion, ToolErro
     let name = args.pr.0.trim();
     let refuse =
         |message: String, hint: &str| Err(ToolError::new(ErrorKind::BadArgs, message).hint(hint));
-    if let Some(repo) = args.repo.as_deref().filter(|repo| !is_repository(repo)) {
+    if let Some(repo) = args.repo.as_deref().filter(|repo| owner_and_name(repo).is_none()) {
         let repo = shortened(repo);
         return refuse(format!("`{repo}` is not a repository"), "write `repo` as owner/name");
     }
@@ -132,13 +134,8 @@ fn page_parts(url: &str) -> Option<(&str, String, &str)> {
     let repository = format!("{owner}/{name}");
     let number = parts.next().filter(|it| *it == "pull").and_then(|_| parts.next())?;
     let host = host.split(':').next().unwrap_or(host);
-    (is_repository(&repository) && !host.is_empty()).then_some((host, repository, number))
-}
-
-fn is_repository(text: &str) -> bool {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-    let is_name = |name: &str| !matches!(name, "" | "." | "..") && name.bytes().all(is_plain);
-    text.split_once('/').is_some_and(|(owner, name)| is_name(owner) && is_name(name))
+    (owner_and_name(&repository).is_some() && !host.is_empty())
+        .then_some((host, repository, number))
 }
 
 fn shortened(text: &str) -> String {

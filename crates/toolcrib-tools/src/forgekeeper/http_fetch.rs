@@ -115,9 +115,7 @@ impl Tool for HttpFetch {
             most_bytes: args.max_bytes.unwrap_or(DEFAULT_BYTES).min(room),
             ..FetchRequest::get(args.url)
         };
-        let reply = ctx.outside.net.fetch(&request, &ctx.cancel)?;
-        web_page::account(ctx, web_page::traffic_of(&request, &reply));
-        Ok(reply_of(reply, room))
+        Ok(reply_of(web_page::fetch_accounted(ctx, &request)?, room))
     }
 }
 

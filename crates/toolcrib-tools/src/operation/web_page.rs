@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use serde_json::json;
-use toolcrib_core::command::HostTraffic;
 use toolcrib_core::hosts::hosts_in;
 use toolcrib_core::net::{FetchReply, FetchRequest, Politeness, Reuse};
 use toolcrib_core::{Ctx, ErrorKind, Plan, ToolError};
-use toolcrib_web::Document;
+use toolcrib_web::{Document, DocumentError};
 
 use super::kept_text;
 
@@ -54,14 +53,15 @@ pub(crate) fn fetch(
         reuse: Reuse::Cached { partition: ctx.outside.reader.clone() },
         ..FetchRequest::get(url)
     };
-    let reply = ctx.outside.net.fetch(&request, &ctx.cancel).map_err(led_astray)?;
-    account(ctx, traffic_of(&request, &reply));
+    let reply = fetch_accounted(ctx, &request).map_err(led_astray)?;
     check_reply(&reply)?;
     let FetchReply { url, status, headers, body, is_cut, .. } = reply;
     let content_type = headers.into_iter().find(|(name, _)| name == "content-type");
     let content_type = content_type.map(|(_, value)| value).unwrap_or_default();
     let declared = Some(content_type.as_str()).filter(|it| !it.is_empty());
-    let document = Document::read(&body, declared, &url);
+    // A deadline cancels the call, too.
+    let is_stopped = || ctx.cancel.is_cancelled();
+    let document = Document::read(&body, declared, &url, &is_stopped).map_err(unreadable)?;
     let mut notices = vec![untrusted(&url)];
     notices.extend(document.notice);
     if is_cut {
@@ -80,34 +80,11 @@ pub(crate) fn fetch(
     })
 }
 
-/// Adds what went to and from a host to the account of the call.
-pub(crate) fn account(ctx: &Ctx, traffic: HostTraffic) {
-    let mut account = ctx.meter.network().unwrap_or_default();
-    account.hosts.push(traffic);
-    ctx.meter.set_network(account);
-}
-
-/// Returns the host of a URL without its port. An address in brackets keeps its port.
-pub(crate) fn host_of(url: &str) -> Option<&str> {
-    let (_, rest) = url.split_once("://")?;
-    let authority = &rest[..rest.find(['/', '?', '#', '\\']).unwrap_or(rest.len())];
-    let host = authority.rsplit('@').next()?;
-    if host.starts_with('[') {
-        return Some(host);
-    }
-    host.split(':').next().filter(|host| !host.is_empty())
-}
-
-/// Returns what went to and from the host of a request.
-pub(crate) fn traffic_of(request: &FetchRequest, reply: &FetchReply) -> HostTraffic {
-    let sent = request.body.as_ref().map_or(0, String::len) + request.url.len();
-    HostTraffic {
-        host: host_of(&reply.url).unwrap_or_default().to_owned(),
-        connections: u64::from(reply.attempts),
-        bytes_up: sent as u64,
-        bytes_down: reply.encoded_bytes,
-        refused: 0,
-    }
+/// Fetches for a call, and accounts what went to and fro, also if it fails.
+pub(crate) fn fetch_accounted(ctx: &Ctx, request: &FetchRequest) -> Result<FetchReply, ToolError> {
+    let outcome = ctx.outside.net.fetch(request, &ctx.cancel);
+    request.traffic(&outcome).into_iter().for_each(|traffic| ctx.meter.add_traffic(traffic));
+    outcome
 }
 
 /// Returns the sentence that marks a text as nobody's instruction.
@@ -122,6 +99,16 @@ fn led_astray(err: ToolError) -> ToolError {
     }
     let message = format!("it leads to a URL that cannot be fetched: {}", err.message);
     ToolError { kind: ErrorKind::Failed, message, ..err }
+}
+
+/// Returns the error of a body that was fetched and has no text.
+fn unreadable(err: DocumentError) -> ToolError {
+    match err {
+        DocumentError::Stopped => ToolError::new(ErrorKind::Cancelled, "the call was cancelled"),
+        DocumentError::Encrypted => ToolError::new(ErrorKind::Failed, err.to_string())
+            .with("reason", "encrypted")
+            .hint("look for a copy of it that is not encrypted"),
+    }
 }
 
 fn check_reply(reply: &FetchReply) -> Result<(), ToolError> {
@@ -162,25 +149,6 @@ impl WebPage {
             self.text.truncate(self.text.floor_char_boundary(most));
             self.text_is_cut = true;
             self.notices.push(format!("the model was given the first {most} of {all} bytes"));
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_host_of_a_url_is_found() {
-        for (url, expect) in [
-            ("https://a.example/x?y", Some("a.example")),
-            ("https://a.example:443", Some("a.example")),
-            ("http://[::1]:80/", Some("[::1]:80")),
-            ("http://user@a.example/", Some("a.example")),
-            ("https://", None),
-            ("a.example", None),
-        ] {
-            assert_eq!(host_of(url), expect, "{url}");
         }
     }
 }

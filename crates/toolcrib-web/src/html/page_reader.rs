@@ -11,7 +11,7 @@ use super::main_content::{PageParts, PartRole};
 use super::markdown::{InlinePush, MarkdownWriter};
 use super::open_elements::{OpenElement, OpenElements};
 use super::page_head::PageHead;
-use super::table::TableStack;
+use super::table::{CellSpan, TableStack};
 use super::tag_traits::TagTraits;
 use super::tokenizer::{MarkupToken, StartTag};
 
@@ -281,7 +281,7 @@ impl PageReader {
                 true
             }
             R::ListItem => self.begin_item(tag),
-            R::Table | R::Row | R::Cell | R::HeadCell | R::Caption => {
+            R::Table | R::RowGroup | R::Row | R::Cell | R::HeadCell | R::Caption => {
                 self.begin_table_part(role, tag, traits)
             }
             _ => InlineKind::of(role, traits.href, &self.address)
@@ -323,6 +323,11 @@ impl PageReader {
                 }
                 is_apart
             }
+            R::RowGroup if self.tables.is_empty() => false,
+            R::RowGroup => {
+                self.tables.begin_row_group(&mut self.writer);
+                false
+            }
             _ if self.tables.is_empty() => {
                 self.writer.new_line();
                 false
@@ -336,9 +341,10 @@ impl PageReader {
                 true
             }
             _ => {
-                let columns = TagAttributes::new(tag.attributes).value("colspan");
-                let columns = columns.and_then(|columns| columns.trim().parse().ok()).unwrap_or(1);
-                self.tables.begin_cell(&mut self.writer, columns);
+                let value = |name| TagAttributes::new(tag.attributes).value(name);
+                let (columns, rows) = (value("colspan"), value("rowspan"));
+                let span = CellSpan::read(columns.as_deref(), rows.as_deref());
+                self.tables.begin_cell(&mut self.writer, span);
                 true
             }
         }

@@ -13,6 +13,9 @@ const MOST_CELLS: usize = 200_000;
 /// The most columns that one cell may span.
 const MOST_SPAN: usize = 30;
 
+/// The most rows that one cell may span, as in HTML.
+const MOST_SPANNED_ROWS: usize = 65_534;
+
 /// A table whose cells are longer on average arranges a page.
 const LONGEST_CELL: usize = 400;
 
@@ -27,9 +30,31 @@ struct OpenTable {
     rows: Vec<usize>,
     caption: Option<Range<usize>>,
     part: TablePart,
-    /// How many empty cells follow the open one, because it spans columns.
-    span: usize,
+    /// What the open cell spans.
+    span: CellSpan,
+    /// For each column, how many more rows a cell of an earlier row reaches into. Nothing is behind the last such column.
+    occupied: Vec<usize>,
+    is_row_open: bool,
     arranges_page: bool,
+}
+
+/// How many columns and rows a cell spans. Markdown has no such cells: empty ones stand where it reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CellSpan {
+    columns: usize,
+    rows: usize,
+}
+
+impl CellSpan {
+    const ONE: Self = Self { columns: 1, rows: 1 };
+
+    /// Reads the attributes `colspan` and `rowspan`. No rows are all the rows that follow.
+    pub(crate) fn read(columns: Option<&str>, rows: Option<&str>) -> Self {
+        let number =
+            |text: Option<&str>| text.and_then(|text| text.trim().parse().ok()).unwrap_or(1_usize);
+        let rows = Some(number(rows)).filter(|rows| *rows > 0).unwrap_or(MOST_SPANNED_ROWS);
+        Self { columns: number(columns).clamp(1, MOST_SPAN), rows: rows.min(MOST_SPANNED_ROWS) }
+    }
 }
 
 /// Which part of a table is being written.
@@ -63,7 +88,9 @@ impl TableStack {
             rows: Vec::new(),
             caption: None,
             part: TablePart::Outside,
-            span: 0,
+            span: CellSpan::ONE,
+            occupied: Vec::new(),
+            is_row_open: false,
             arranges_page: false,
         });
         true
@@ -89,34 +116,45 @@ impl TableStack {
             }
             TablePart::Cell(begin) => {
                 let end = writer.end_cell() - table.begin;
-                table.cells.push(begin - table.begin..end);
-                let empty = std::iter::repeat_n(end..end, table.span);
-                table.cells.extend(empty);
-                self.cells += 1 + table.span;
+                self.cells += table.push_cell(begin - table.begin..end);
             }
         }
     }
 
     pub(crate) fn begin_row(&mut self, writer: &mut MarkdownWriter) {
         self.end_part(writer);
-        if let Some(table) = self.tables.last_mut()
-            && table.rows.last() != Some(&table.cells.len())
-        {
+        let Some(table) = self.tables.last_mut() else { return };
+        let most = MOST_CELLS.saturating_sub(self.cells);
+        self.cells += table.end_row(most);
+        table.is_row_open = true;
+        if table.rows.last() != Some(&table.cells.len()) {
             table.rows.push(table.cells.len());
         }
     }
 
-    pub(crate) fn begin_cell(&mut self, writer: &mut MarkdownWriter, columns: usize) {
+    /// Begins a group of rows, into which no cell of an earlier one reaches.
+    pub(crate) fn begin_row_group(&mut self, writer: &mut MarkdownWriter) {
+        self.end_part(writer);
+        let Some(table) = self.tables.last_mut() else { return };
+        self.cells += table.end_row(MOST_CELLS.saturating_sub(self.cells));
+        table.occupied.clear();
+    }
+
+    pub(crate) fn begin_cell(&mut self, writer: &mut MarkdownWriter, span: CellSpan) {
         if self.cells >= MOST_CELLS {
             writer.space();
             return;
         }
         self.end_part(writer);
         let Some(table) = self.tables.last_mut() else { return };
-        if table.rows.is_empty() {
-            table.rows.push(0);
+        if !table.is_row_open {
+            table.is_row_open = true;
+            if table.rows.last() != Some(&table.cells.len()) {
+                table.rows.push(table.cells.len());
+            }
         }
-        table.span = columns.clamp(1, MOST_SPAN) - 1;
+        self.cells += table.fill_occupied();
+        table.span = span;
         table.part = TablePart::Cell(writer.begin_cell());
     }
 
@@ -136,7 +174,7 @@ impl TableStack {
     /// Makes sure that text within a table is in a cell.
     pub(crate) fn place_text(&mut self, writer: &mut MarkdownWriter) {
         if self.tables.last().is_some_and(|table| table.part == TablePart::Outside) {
-            self.begin_cell(writer, 1);
+            self.begin_cell(writer, CellSpan::ONE);
         }
     }
 
@@ -144,6 +182,7 @@ impl TableStack {
     pub(crate) fn end(&mut self, writer: &mut MarkdownWriter) {
         self.end_part(writer);
         let Some(mut table) = self.tables.pop() else { return };
+        self.cells += table.end_row(MOST_CELLS.saturating_sub(self.cells));
         let text = writer.leave_table(table.outer);
         let mut rows = Vec::with_capacity(table.rows.len());
         table.rows.push(table.cells.len());
@@ -173,6 +212,66 @@ impl TableStack {
             write_grid(writer, &rows, columns);
         }
         writer.blank_line();
+    }
+}
+
+impl OpenTable {
+    /// Returns the column of the next cell of the row.
+    fn column(&self) -> usize {
+        self.cells.len() - self.rows.last().copied().unwrap_or_default()
+    }
+
+    fn push_empty(&mut self, count: usize) {
+        let at = self.cells.last().map_or(0, |cell| cell.end);
+        self.cells.extend(std::iter::repeat_n(at..at, count));
+    }
+
+    /// Adds the open cell; returns how many cells that makes.
+    fn push_cell(&mut self, text: Range<usize>) -> usize {
+        let (column, CellSpan { columns, rows }) = (self.column(), self.span);
+        self.cells.push(text);
+        self.push_empty(columns - 1);
+        let end = column + columns;
+        if rows > 1 && self.occupied.len() < end {
+            self.occupied.resize(end, 0);
+        }
+        let end = end.min(self.occupied.len());
+        self.occupied.get_mut(column..end).unwrap_or_default().fill(rows - 1);
+        columns
+    }
+
+    /// Adds empty cells where those of earlier rows reach into the next columns; returns how many.
+    fn fill_occupied(&mut self) -> usize {
+        let column = self.column().min(self.occupied.len());
+        let next = &mut self.occupied[column..];
+        let count = next.iter().take_while(|rows| **rows > 0).count();
+        next[..count].iter_mut().for_each(|rows| *rows -= 1);
+        self.push_empty(count);
+        count
+    }
+
+    /// Ends the row that is open. Adds `most` empty cells at most where those of earlier rows reach into its last columns,
+    /// and returns how many.
+    fn end_row(&mut self, most: usize) -> usize {
+        if !std::mem::take(&mut self.is_row_open) {
+            return 0;
+        }
+        let end = self.occupied.iter().rposition(|rows| *rows > 0).map_or(0, |last| last + 1);
+        self.occupied.truncate(end);
+        let column = self.column();
+        let count = end.saturating_sub(column);
+        if count == 0 {
+            return 0;
+        }
+        if count > most {
+            self.occupied.clear();
+            return 0;
+        }
+        for rows in &mut self.occupied[column..] {
+            *rows = rows.saturating_sub(1);
+        }
+        self.push_empty(count);
+        count
     }
 }
 

@@ -2,6 +2,11 @@
 
 use super::*;
 
+/// Reads a page, and is never stopped.
+fn read(html: &str, url: &str, most_bytes: usize) -> HtmlText {
+    super::read(html, url, most_bytes, &StopCheck::never())
+}
+
 const URL: &str = "https://example.org/docs/page";
 
 #[track_caller]
@@ -125,6 +130,19 @@ fn tables() {
     check("<table>a<tr><td>b<td>c</table>", "| a |\n| --- | --- |\n| b | c |");
     check("<ul><li>x<table><tr><td>a<td>b</table></ul>", "- x\n\n  | a | b |\n  | --- | --- |");
     check("<table><tr><td><b>a<td>b</table>c", "| **a** | b |\n| --- | --- |\n\nc");
+    check(
+        "<table><tr><th>y<th>q<th>n<tr><td rowspan=2>1<td>a<td>5<tr><td>b<td>6<tr><td>2<td>a<td>7</table>",
+        "| y | q | n |\n| --- | --- | --- |\n| 1 | a | 5 |\n|  | b | 6 |\n| 2 | a | 7 |",
+    );
+    check(
+        "<table><tr><td>a<td rowspan=3 colspan=2>b<tr><td>c<tr><td>d<tr><td>e<td>f</table>",
+        "| a | b |  |\n| --- | --- | --- |\n| c |  |  |\n| d |  |  |\n| e | f |",
+    );
+    // A cell reaches to the end of its group at the most, and `0` means just that.
+    check(
+        "<table><thead><tr><th rowspan=9>a<th>b<tbody><tr><td rowspan=0>1<td>2<tr><td>3<tr><td>4</table>",
+        "| a | b |\n| --- | --- |\n| 1 | 2 |\n|  | 3 |\n|  | 4 |",
+    );
     check("<table></table>a<table><tr><td></table>b", "a\n\nb");
 }
 
@@ -203,7 +221,7 @@ fn pages_without_text_say_why() {
     let read = read(page, URL, 1 << 20);
     assert_eq!(read.text, "About <x>");
     assert!(read.notice.unwrap().contains("JavaScript"));
-    let with_text = super::read(&format!("{page}hello"), URL, 1 << 20);
+    let with_text = self::read(&format!("{page}hello"), URL, 1 << 20);
     assert_eq!((with_text.text.as_str(), with_text.notice), ("hello", None));
 }
 
@@ -212,5 +230,5 @@ fn text_is_cut_at_its_bound() {
     let page = "<p>äöü</p>".repeat(1_000);
     let read = read(&page, URL, 100);
     assert!(read.is_cut && read.text.len() <= 100 && read.text.len() > 90);
-    assert!(!super::read(&page, URL, 1 << 20).is_cut);
+    assert!(!self::read(&page, URL, 1 << 20).is_cut);
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::lexer::{PdfItem, PdfLexer};
 use super::object::PdfObject;
+use crate::stop_check::StopCheck;
 
 /// The most codes of a map.
 const MOST_CODES: usize = 200_000;
@@ -33,11 +34,11 @@ pub(crate) fn utf_16_text(bytes: &[u8]) -> String {
 
 impl CodeMap {
     /// Reads a map from the data of its stream.
-    pub(crate) fn read(data: &[u8]) -> Self {
+    pub(crate) fn read(data: &[u8], stop: &StopCheck<'_>) -> Self {
         let mut map = Self::default();
         let mut lexer = PdfLexer::new(data, 0);
         let mut operands: Vec<PdfObject> = Vec::new();
-        while let Some(item) = lexer.item() {
+        while let Some(item) = lexer.item().filter(|_| !stop.step()) {
             match item {
                 PdfItem::Object(object) => {
                     if operands.len() < MOST_CODES {
@@ -138,6 +139,7 @@ mod tests {
         let map = CodeMap::read(
             b"begincodespacerange <0000> <FFFF> endcodespacerange 2 beginbfchar <0001> <0041> <0002> <00660069> endbfchar \
               2 beginbfrange <0010> <0012> <0061> <0020> <0021> [<0058> <D83DDE00>] endbfrange",
+            &StopCheck::never(),
         );
         assert!(map.has_only_two_bytes() && !map.is_empty());
         for (code, expected) in [
@@ -156,8 +158,14 @@ mod tests {
     #[test]
     fn huge_ranges_are_bounded() {
         let range = "<00000000> <FFFFFFFF> <0041> ".repeat(100);
-        let map = CodeMap::read(format!("beginbfrange {range} endbfrange").as_bytes());
+        let map = CodeMap::read(
+            format!("beginbfrange {range} endbfrange").as_bytes(),
+            &StopCheck::never(),
+        );
         assert_eq!(map.read, MOST_CODES);
-        CodeMap::read(b"endbfrange <> <> <> endbfrange <01> <00> endbfrange <> endbfchar");
+        CodeMap::read(
+            b"endbfrange <> <> <> endbfrange <01> <00> endbfrange <> endbfchar",
+            &StopCheck::never(),
+        );
     }
 }

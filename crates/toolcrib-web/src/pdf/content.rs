@@ -102,7 +102,7 @@ impl<'a, 'f> PageText<'a, 'f> {
         let mut lexer = PdfLexer::new(content, 0);
         let mut operands = Vec::new();
         while let Some(item) = lexer.item() {
-            if self.items_left == 0 || run.layout.is_full() {
+            if self.items_left == 0 || run.layout.is_full() || self.file.stop.step() {
                 return;
             }
             self.items_left -= 1;
@@ -217,6 +217,9 @@ impl<'a, 'f> PageText<'a, 'f> {
 
     fn show_pieces(&mut self, run: &mut ContentRun, operands: &[PdfObject]) {
         for piece in operands.first().and_then(PdfObject::as_list).unwrap_or_default() {
+            if self.file.stop.step() {
+                return;
+            }
             match piece {
                 PdfObject::Text(text) => self.show(run, text),
                 PdfObject::Number(back) => {
@@ -237,7 +240,7 @@ impl<'a, 'f> PageText<'a, 'f> {
         let mut width = 0.0;
         // Wide letter spacing separates letters and not words, so it does not count at the end.
         let mut last_space = 0.0;
-        for shown in font.shown(string) {
+        for shown in font.shown(string).take_while(|_| !self.file.stop.step()) {
             self.codes += 1;
             match &shown.text {
                 Some(letters) => text.push_str(letters),

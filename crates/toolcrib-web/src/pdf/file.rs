@@ -7,6 +7,7 @@ use std::rc::Rc;
 use super::filter;
 use super::lexer::{PdfLexer, is_space};
 use super::object::{PdfDictionary, PdfObject};
+use crate::stop_check::StopCheck;
 
 /// The most objects of a file.
 const MOST_OBJECTS: usize = 1_000_000;
@@ -40,6 +41,7 @@ struct ObjectStream {
 /// A PDF.
 pub(crate) struct PdfFile<'a> {
     bytes: &'a [u8],
+    pub(crate) stop: &'a StopCheck<'a>,
     places: HashMap<u32, ObjectPlace>,
     pub(crate) trailer: PdfDictionary,
     streams: RefCell<HashMap<u32, Option<Rc<ObjectStream>>>>,
@@ -50,9 +52,10 @@ pub(crate) struct PdfFile<'a> {
 }
 
 impl<'a> PdfFile<'a> {
-    pub(crate) fn open(bytes: &'a [u8]) -> Self {
+    pub(crate) fn open(bytes: &'a [u8], stop: &'a StopCheck<'a>) -> Self {
         let mut file = Self {
             bytes,
+            stop,
             places: HashMap::new(),
             trailer: PdfDictionary::default(),
             streams: RefCell::default(),
@@ -67,7 +70,8 @@ impl<'a> PdfFile<'a> {
     }
 
     fn count_work(&self, work: usize) {
-        self.work.set(self.work.get().saturating_sub(work));
+        let left = if self.stop.step() { 0 } else { self.work.get().saturating_sub(work) };
+        self.work.set(left);
     }
 
     fn has_pages(&self) -> bool {
@@ -180,8 +184,11 @@ impl<'a> PdfFile<'a> {
                 dictionary.entries.push((name.to_owned(), object));
             }
         }
+        if self.stop.big_step() {
+            return None;
+        }
         let most = self.room.get().min(MOST_STREAM_BYTES);
-        let data = filter::decode(self.bytes.get(range.clone())?, &dictionary, most)?;
+        let data = filter::decode(self.bytes.get(range.clone())?, &dictionary, most, self.stop)?;
         // Each stream costs something, so that not even empty ones are read without end.
         self.room.set(self.room.get().saturating_sub(data.len() + 64));
         Some(data)
@@ -221,7 +228,7 @@ impl<'a> PdfFile<'a> {
         let data = self.stream_data(&object)?;
         let mut lexer = PdfLexer::new(&data, 0);
         let mut places = Vec::new();
-        for _ in 0..count {
+        for _ in (0..count).take_while(|_| !self.stop.step()) {
             let (Some(number), Some(offset)) = (lexer.count(), lexer.count()) else { break };
             places.push((u32::try_from(number).ok()?, first.saturating_add(offset)));
         }
@@ -263,6 +270,9 @@ impl<'a> PdfFile<'a> {
         while !lexer.skip_word(b"trailer") {
             let (first, count) = (lexer.count()?, lexer.count()?);
             for number in first..first.saturating_add(count) {
+                if self.stop.step() {
+                    return None;
+                }
                 let (offset, _) = (lexer.count()?, lexer.count()?);
                 if lexer.skip_word(b"n") {
                     self.add(number, ObjectPlace::At(offset));
@@ -293,7 +303,8 @@ impl<'a> PdfFile<'a> {
             |bytes: &[u8]| bytes.iter().fold(0, |sum, byte| sum << 8 | usize::from(*byte));
         for part in index.chunks_exact(2) {
             for number in part[0]..part[0].saturating_add(part[1]) {
-                let Some(row) = rows.next() else { return Some(dictionary) };
+                let row = rows.next().filter(|_| !self.stop.step());
+                let Some(row) = row else { return Some(dictionary) };
                 let (kind, rest) = row.split_at(kind_width);
                 let (middle, last) = rest.split_at(middle_width);
                 let kind = if kind.is_empty() { 1 } else { number_of(kind) };
@@ -327,6 +338,9 @@ impl<'a> PdfFile<'a> {
         self.streams.borrow_mut().clear();
         let bytes = self.bytes;
         for at in memchr::memmem::find_iter(bytes, b"obj") {
+            if self.stop.step() {
+                return;
+            }
             if let Some((number, offset)) = object_head(bytes, at)
                 && self.places.len() < MOST_OBJECTS
             {
@@ -343,6 +357,9 @@ impl<'a> PdfFile<'a> {
         found.sort_by_key(|(_, offset)| *offset);
         let mut trailer = self.searched_trailer();
         for (number, offset) in found {
+            if self.stop.step() {
+                return;
+            }
             // Only what begins with a dictionary matters here, and its first bytes tell.
             let head = &bytes[offset..bytes.len().min(offset + 500)];
             let has = |name: &[u8]| memchr::memmem::find(head, name).is_some();

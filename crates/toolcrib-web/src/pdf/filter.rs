@@ -4,6 +4,7 @@ use flate2::{Decompress, FlushDecompress, Status};
 
 use super::lexer::is_space;
 use super::object::{PdfDictionary, PdfObject};
+use crate::stop_check::StopCheck;
 
 /// The most filters of one stream.
 const MOST_FILTERS: usize = 6;
@@ -13,6 +14,7 @@ pub(crate) fn decode(
     data: &[u8],
     dictionary: &PdfDictionary,
     most_bytes: usize,
+    stop: &StopCheck<'_>,
 ) -> Option<Vec<u8>> {
     let filter = dictionary.get("Filter").or_else(|| dictionary.get("F"));
     let filters: Vec<&str> = match filter {
@@ -26,6 +28,9 @@ pub(crate) fn decode(
     let parameters = dictionary.get("DecodeParms").or_else(|| dictionary.get("DP"));
     let mut decoded = data[..data.len().min(most_bytes)].to_vec();
     for (index, filter) in filters.iter().enumerate() {
+        if stop.big_step() {
+            return None;
+        }
         let parameters = match parameters {
             Some(PdfObject::List(list)) => list.get(index).and_then(PdfObject::as_dictionary),
             Some(object) if index == 0 => object.as_dictionary(),
@@ -34,7 +39,7 @@ pub(crate) fn decode(
         // The first filter reads the data as it stands.
         let source = if index == 0 { data } else { &decoded };
         decoded = match *filter {
-            "FlateDecode" | "Fl" => predicted(inflate(source, most_bytes), parameters),
+            "FlateDecode" | "Fl" => predicted(inflate(source, most_bytes, stop), parameters),
             "LZWDecode" | "LZW" => predicted(unlzw(source, parameters, most_bytes), parameters),
             "ASCIIHexDecode" | "AHx" => from_hex(source),
             "ASCII85Decode" | "A85" => from_base_85(source),
@@ -47,20 +52,25 @@ pub(crate) fn decode(
 }
 
 /// Inflates data. What comes before an error counts.
-fn inflate(data: &[u8], most_bytes: usize) -> Vec<u8> {
-    let inflated = inflate_as(data, &mut Decompress::new(true), most_bytes);
+fn inflate(data: &[u8], most_bytes: usize, stop: &StopCheck<'_>) -> Vec<u8> {
+    let inflated = inflate_as(data, &mut Decompress::new(true), most_bytes, stop);
     if inflated.is_empty() && data.len() > 2 {
         // The head may be broken.
-        return inflate_as(&data[2..], &mut Decompress::new(false), most_bytes);
+        return inflate_as(&data[2..], &mut Decompress::new(false), most_bytes, stop);
     }
     inflated
 }
 
-fn inflate_as(data: &[u8], decompress: &mut Decompress, most_bytes: usize) -> Vec<u8> {
+fn inflate_as(
+    data: &[u8],
+    decompress: &mut Decompress,
+    most_bytes: usize,
+    stop: &StopCheck<'_>,
+) -> Vec<u8> {
     let mut out =
         Vec::with_capacity((data.len() * 4).clamp(1_024, most_bytes.max(1_024)).min(1 << 20));
     loop {
-        if out.len() >= most_bytes {
+        if out.len() >= most_bytes || stop.big_step() {
             out.truncate(most_bytes);
             return out;
         }
@@ -274,7 +284,11 @@ mod tests {
 
     #[track_caller]
     fn check(data: &[u8], source: &str, expected: &[u8]) {
-        assert_eq!(decode(data, &dictionary(source), 1_000).as_deref(), Some(expected), "{source}");
+        assert_eq!(
+            decode(data, &dictionary(source), 1_000, &StopCheck::never()).as_deref(),
+            Some(expected),
+            "{source}"
+        );
     }
 
     #[test]
@@ -292,7 +306,10 @@ mod tests {
             "<</Filter/FlateDecode/DecodeParms<</Predictor 12/Columns 3>>>>",
             &[1, 2, 3, 2, 3, 4, 5, 6, 7],
         );
-        assert_eq!(decode(b"x", &dictionary("<</Filter/DCTDecode>>"), 10), None);
+        assert_eq!(
+            decode(b"x", &dictionary("<</Filter/DCTDecode>>"), 10, &StopCheck::never()),
+            None
+        );
     }
 
     #[test]
@@ -301,14 +318,27 @@ mod tests {
         assert!(bomb.len() < 20_000);
         check(&bomb, "<</Filter/FlateDecode>>", &[0; 1_000]);
         let twice = deflated(&bomb);
-        let decoded = decode(&twice, &dictionary("<</Filter[/FlateDecode/FlateDecode]>>"), 100_000);
+        let decoded = decode(
+            &twice,
+            &dictionary("<</Filter[/FlateDecode/FlateDecode]>>"),
+            100_000,
+            &StopCheck::never(),
+        );
         assert_eq!(decoded.unwrap().len(), 100_000);
         let runs = b"\x81a".repeat(1_000);
-        assert!(decode(&runs, &dictionary("<</Filter/RL>>"), 1_000).unwrap().len() < 1_200);
+        assert!(
+            decode(&runs, &dictionary("<</Filter/RL>>"), 1_000, &StopCheck::never()).unwrap().len()
+                < 1_200
+        );
         for byte in 0..=255 {
             let data = vec![byte; 5_000];
             for name in ["LZWDecode", "FlateDecode", "A85", "AHx", "RL"] {
-                decode(&data, &dictionary(&format!("<</Filter/{name}>>")), 10_000);
+                decode(
+                    &data,
+                    &dictionary(&format!("<</Filter/{name}>>")),
+                    10_000,
+                    &StopCheck::never(),
+                );
             }
         }
     }

@@ -47,8 +47,10 @@ pub(crate) struct PdfFont {
 impl PdfFont {
     pub(crate) fn read(file: &PdfFile<'_>, dictionary: &PdfDictionary) -> Self {
         let map = file.entry(dictionary, "ToUnicode");
-        let map =
-            file.stream_data(&map).map(|data| CodeMap::read(&data)).filter(|map| !map.is_empty());
+        let map = file
+            .stream_data(&map)
+            .map(|data| CodeMap::read(&data, file.stop))
+            .filter(|map| !map.is_empty());
         let encoding = file.entry(dictionary, "Encoding");
         if dictionary.name("Subtype") == Some("Type0") {
             return Self::composite(file, dictionary, map, &encoding);

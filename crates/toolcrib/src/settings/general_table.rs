@@ -416,7 +416,7 @@ settings_table! {
     WEB_USER_AGENT: String = text("web.user_agent", "").at_start();
 
     /// The least time between two requests for pages of one host. 0 for none.
-    WEB_PACE_MS: Duration = milliseconds("web.pace_ms", 200, (0, 60_000)).at_start();
+    WEB_CRAWL_DELAY_MS: Duration = milliseconds("web.crawl_delay_ms", 200, (0, 60_000)).at_start();
 
     /// Whether the robots.txt of a host is obeyed when an agent reads pages.
     WEB_ROBOTS: bool = choice("web.robots", &["on", "off"], "on", is_not_off)

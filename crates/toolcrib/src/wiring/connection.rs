@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use toolcrib_core::net::Net;
@@ -14,7 +14,7 @@ use toolcrib_repositories::{
 
 use super::config::Config;
 use super::file_area::FileArea;
-use super::locations::absolute;
+use super::locations::{absolute, own_paths};
 use super::net::open_net;
 use super::options::OpenOptions;
 use crate::error::CliError;
@@ -146,11 +146,12 @@ pub struct RepositoryOpener {
 }
 
 impl RepositoryOpener {
-    /// Returns the opener that the settings and the environment give.
+    /// Returns the opener that the settings and the environment give. In the folders `closed`, nothing is read.
     pub fn new(
         net: Arc<dyn Net>,
         settings: &Settings,
         environment: &BTreeMap<String, OsString>,
+        closed: &[PathBuf],
     ) -> Self {
         let token = |names: [&str; 2]| {
             let values = names.into_iter().filter_map(|name| environment.get(name)?.to_str());
@@ -160,14 +161,19 @@ impl RepositoryOpener {
             net,
             github_token: token(GITHUB_TOKENS),
             enterprise_token: token(ENTERPRISE_TOKENS),
-            options: repository_options(settings),
+            options: GitRepositoryOptions {
+                closed_folders: closed.to_owned(),
+                ..repository_options(settings)
+            },
         }
     }
 
     /// Returns the opener for a command that opens no workspace.
     pub fn of_config(config: &Config, options: &OpenOptions) -> Result<Self, CliError> {
-        let net = open_net(&config.settings, options)?;
-        Ok(Self::new(net, &config.settings, &config.environment))
+        let Config { settings, state, files, environment, .. } = config;
+        let net = open_net(settings, options)?;
+        let state = state.as_deref().map_err(CliError::clone)?;
+        Ok(Self::new(net, settings, environment, &own_paths(files, state, settings)))
     }
 
     /// Returns the token for an API. That of github.com goes nowhere else.

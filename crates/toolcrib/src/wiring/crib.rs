@@ -85,7 +85,8 @@ impl Crib {
             open_sandbox(&access, &access.settings, &environment, options, workspace, old)
         };
         let net = open_net(&access.settings, options)?;
-        let repositories = RepositoryOpener::new(net, &access.settings, &environment);
+        let repositories =
+            RepositoryOpener::new(net, &access.settings, &environment, &roots.hidden);
         let subagents = Arc::new(SubagentPool::new(if options.is_long_lived {
             ProcessLifetime::ManyCalls
         } else {
@@ -200,9 +201,10 @@ impl Crib {
         };
         let net = Arc::clone(&old.0.web().net);
         let subagents = Arc::clone(&old.0.web().subagents.pool);
-        let repositories = RepositoryOpener::new(net, settings, environment);
+        let roots = self.access.roots_under(settings);
+        let repositories = RepositoryOpener::new(net, settings, environment, &roots.hidden);
         let areas = AreaOpener {
-            roots: &self.access.roots_under(settings),
+            roots: &roots,
             sandbox_for: &sandbox_for,
             web: WebAccess::new(&repositories, settings, environment, subagents),
             repositories,

@@ -131,7 +131,7 @@ impl Opened<'_> {
             undo,
             clock,
             home: self.environment.get("HOME").map(PathBuf::from),
-            hidden: own_paths(&self.files, self.state, self.settings),
+            hidden: own_paths(&self.files, self.state.folder(), self.settings),
         }
     }
 

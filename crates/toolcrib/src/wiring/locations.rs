@@ -5,7 +5,6 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use toolcrib_host::{Root, real_place};
-use toolcrib_ledger::StateFolder;
 use toolcrib_tools::catalogues;
 
 use super::catalogue;
@@ -50,14 +49,10 @@ pub(super) fn open_root(options: &OpenOptions) -> Result<Root, CliError> {
 
 /// Returns the paths that no tool may reach: the state folder, the settings folders and files with the
 /// targets of their links, and the schema files that the settings name.
-pub(super) fn own_paths(
-    files: &SettingsFiles,
-    state: &StateFolder,
-    settings: &Settings,
-) -> Vec<PathBuf> {
+pub(super) fn own_paths(files: &SettingsFiles, state: &Path, settings: &Settings) -> Vec<PathBuf> {
     let files = [files.user.as_deref(), Some(files.machine.as_path())];
     let files = files.into_iter().flatten();
-    let folders = files.clone().filter_map(Path::parent).chain([state.folder()]);
+    let folders = files.clone().filter_map(Path::parent).chain([state]);
     let registered = catalogues().iter().filter_map(|catalogue| catalogue.settings.output_types);
     let schemas: Vec<SchemaTable> =
         registered.map(|name| catalogue::schemas(settings, name)).collect();

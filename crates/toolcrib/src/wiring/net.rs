@@ -38,7 +38,7 @@ pub(super) fn open_net(
 /// Returns the manners of the net, as the settings say.
 fn manners(settings: &Settings) -> Result<NetManners, CliError> {
     let manners = NetManners {
-        pace: settings.get(table::WEB_PACE_MS),
+        crawl_delay: settings.get(table::WEB_CRAWL_DELAY_MS),
         robots: settings.get(table::WEB_ROBOTS),
         cache_bytes: settings.get(table::WEB_CACHE_BYTES),
         ..NetManners::default()

@@ -113,7 +113,7 @@ impl StateAccess {
             undo: undo_store(&state, &journal),
             closed: ClosedPlaces {
                 home: environment.get("HOME").map(PathBuf::from),
-                hidden: own_paths(files, &state, &settings),
+                hidden: own_paths(files, state.folder(), &settings),
             },
             directory: root.map(|root| root.path().to_owned()),
             settings,

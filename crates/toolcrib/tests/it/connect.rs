@@ -92,3 +92,31 @@ fn what_cannot_be_connected_says_why() {
     assert!(unknown.stderr.contains("did you mean `wrong`?"), "{}", unknown.stderr);
     assert_ne!(scratch.run(["connect", "remove", "nothing"]).code, 0);
 }
+
+#[test]
+fn toolcribs_own_folders_are_no_repositories() {
+    let scratch = Scratch::new();
+    let path = repository(&scratch);
+    let read = |place: &str| {
+        let connection = format!("hikai.connection=git:{place}");
+        let args = ["-c", &connection, "call", "hikai/read_file", "path=src/main.rs", "--json"];
+        (scratch.run(["connect", "test", &format!("git:{place}")]), scratch.run(args))
+    };
+    let (tested, called) = read(&path);
+    assert_eq!(tested.code, 0, "{}", tested.stderr);
+    assert_eq!(called.json()["content"], "fn second() {}\n");
+    // The state folder is there by now.
+    let inside = scratch.state().join("repository");
+    let copied = Command::new("cp").arg("-a").arg(&path).arg(&inside).status().unwrap();
+    assert!(copied.success());
+    let link = scratch.path("link");
+    std::os::unix::fs::symlink(&inside, &link).unwrap();
+    for place in [inside.display().to_string(), link.display().to_string()] {
+        let (tested, called) = read(&place);
+        for run in [tested, called] {
+            assert!(run.code != 0, "{}", run.stdout);
+            let said = format!("{}{}", run.stdout, run.stderr);
+            assert!(said.contains("is Toolcrib's own"), "{said}");
+        }
+    }
+}

@@ -1,11 +1,10 @@
 //! The entry that a client starts Toolcrib by: the program, its arguments, and the form of each client.
 
-use std::ffi::OsStr;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 use toolcrib_core::Toolset;
+use toolcrib_host::find_program;
 use toolcrib_tools::catalogues;
 
 use super::clients::{EntryForm, McpClient};
@@ -124,13 +123,7 @@ fn own_command(on_path: Option<&Path>) -> Result<String, CliError> {
 
 /// Returns the program that the shell would start.
 fn program_on_path() -> Option<PathBuf> {
-    let is_program = |path: &PathBuf| {
-        path.metadata().is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
-    };
-    let folders = std::env::var_os("PATH")?;
-    let folders: Vec<PathBuf> = std::env::split_paths(&folders).collect();
-    let absolute = folders.into_iter().filter(|folder| folder.is_absolute());
-    absolute.map(|folder| folder.join(OsStr::new(PROGRAM))).find(is_program)
+    find_program(PROGRAM, &std::env::var_os("PATH")?)
 }
 
 fn path_warning(on_path: Option<&Path>) -> Option<String> {

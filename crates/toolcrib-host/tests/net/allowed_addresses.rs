@@ -1,7 +1,7 @@
 //! Which hosts a request reaches, and what goes along when a host redirects.
 
 use toolcrib_core::ErrorKind;
-use toolcrib_core::net::{FetchMethod, FetchRequest, HostReach};
+use toolcrib_core::net::{AllowedAddresses, FetchMethod, FetchRequest};
 use toolcrib_host::NetClient;
 
 use crate::fetch_host::{FetchHost, answer, client, fetch, reason, request};
@@ -23,7 +23,7 @@ fn an_address_of_this_machine_needs_an_operator() {
     let host = FetchHost::saying(answer("200 OK", "", b"local"));
     let real = NetClient::new(vec![443], Box::new(|| Err(std::io::Error::other("no TLS"))));
     let url = format!("http://127.0.0.1:{}/", host.port());
-    let named = FetchRequest { reach: HostReach::Operator, ..request(&url) };
+    let named = FetchRequest { addresses: AllowedAddresses::Operator, ..request(&url) };
     assert_eq!(fetch(&real, &named).unwrap().body, b"local");
     assert_eq!(reason(fetch(&real, &request(&url))), "port_not_allowed");
     let real = NetClient::new(vec![host.port()], Box::new(|| Err(std::io::Error::other("no TLS"))));
@@ -35,7 +35,7 @@ fn an_address_of_this_machine_needs_an_operator() {
         ("http://user:pw@127.0.0.1/", "userinfo_not_allowed"),
         ("http://127.0.0.1:0/", "port_not_allowed"),
     ] {
-        let named = FetchRequest { reach: HostReach::Operator, ..request(url) };
+        let named = FetchRequest { addresses: AllowedAddresses::Operator, ..request(url) };
         assert_eq!(reason(fetch(&real, &named)), expected, "{url}");
     }
 }
@@ -49,13 +49,14 @@ fn what_an_operator_named_is_not_left_by_a_redirect() {
         "http://169.254.169.254/latest".to_owned(),
     ] {
         let host = redirecting(to.clone());
-        let named = FetchRequest { reach: HostReach::Operator, ..request(&host.url("/to")) };
+        let named =
+            FetchRequest { addresses: AllowedAddresses::Operator, ..request(&host.url("/to")) };
         let reply = fetch(&host.client(), &named).unwrap();
         assert_eq!((reply.status, reply.redirect), (307, Some(to)));
     }
     assert_eq!(secret.asked().len(), 0);
     let host = redirecting("/there".to_owned());
-    let named = FetchRequest { reach: HostReach::Operator, ..request(&host.url("/to")) };
+    let named = FetchRequest { addresses: AllowedAddresses::Operator, ..request(&host.url("/to")) };
     assert_eq!(fetch(&host.client(), &named).unwrap().body, b"end");
 }
 
@@ -101,7 +102,7 @@ fn https_is_not_left_for_http() {
     let net = host.client();
     let err = fetch(&net, &request(&host.url("/"))).unwrap_err();
     assert_eq!(err.context["reason"], "port_not_allowed");
-    let named = FetchRequest { reach: HostReach::Operator, ..request(&host.url("/")) };
+    let named = FetchRequest { addresses: AllowedAddresses::Operator, ..request(&host.url("/")) };
     let err = fetch(&net, &named).unwrap_err();
     assert_eq!((err.kind, &err.context["reason"]), (ErrorKind::Refused, &"downgrade".into()));
     assert_eq!(plain.asked().len(), 0);

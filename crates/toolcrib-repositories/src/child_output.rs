@@ -12,23 +12,25 @@ use toolcrib_core::{Cancel, ErrorKind, ToolError};
 /// How many bytes are read at once.
 const READ_BYTES: usize = 128 << 10;
 
-/// How long a read waits before it looks whether it is still wanted.
-const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+/// How long a read waits before it checks whether it is still wanted.
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How long to wait for the next byte.
-pub(super) struct ChildPatience<'a> {
-    pub(super) time: Duration,
+pub(crate) struct ChildPatience<'a> {
+    pub(crate) time: Duration,
     /// Whether nobody wants the bytes any more.
-    pub(super) is_stopped: &'a dyn Fn() -> bool,
+    pub(crate) is_stopped: &'a dyn Fn() -> bool,
 }
 
 /// Why a process gave no answer.
 #[derive(Debug)]
-pub(super) enum ChildFailure {
+pub(crate) enum ChildFailure {
     /// It has ended.
     Ended,
     /// It has said nothing for so long.
     Silent(Duration),
+    /// It has not ended within so long.
+    Overdue(Duration),
     /// Nobody wants the answer any more.
     Stopped,
     /// It said something else than it should.
@@ -39,7 +41,7 @@ pub(super) enum ChildFailure {
 
 impl ChildFailure {
     /// Returns the error for a process of `git` with this subcommand.
-    pub(super) fn error(self, subcommand: &str, cancel: &Cancel) -> ToolError {
+    pub(crate) fn error(self, subcommand: &str, cancel: &Cancel) -> ToolError {
         let failed = |what: String| {
             ToolError::new(ErrorKind::Io, format!("`git {subcommand}` {what}"))
                 .hint("try again; if it fails again, check the repository with `git fsck`")
@@ -47,6 +49,7 @@ impl ChildFailure {
         match self {
             Self::Ended => failed("ended without an answer".to_owned()),
             Self::Silent(time) => failed(format!("said nothing for {} s", time.as_secs())),
+            Self::Overdue(time) => failed(format!("did not end within {} s", time.as_secs())),
             Self::Garbled => failed("gave an answer that makes no sense".to_owned()),
             Self::Unreadable(err) => failed(format!("cannot be read from: {err}")),
             Self::Stopped => match cancel.check() {
@@ -58,7 +61,7 @@ impl ChildFailure {
 }
 
 /// The output of a process.
-pub(super) struct ChildOutput {
+pub(crate) struct ChildOutput {
     pipe: OwnedFd,
     buffer: Vec<u8>,
     /// The bytes of the buffer that were read from the pipe and not taken.
@@ -67,22 +70,22 @@ pub(super) struct ChildOutput {
 }
 
 impl ChildOutput {
-    pub(super) fn new(pipe: OwnedFd) -> Self {
+    pub(crate) fn new(pipe: OwnedFd) -> Self {
         Self { pipe, buffer: vec![0; READ_BYTES], from: 0, to: 0 }
     }
 
     /// The handle that becomes ready when there are bytes.
-    pub(super) fn pipe(&self) -> &OwnedFd {
+    pub(crate) fn pipe(&self) -> &OwnedFd {
         &self.pipe
     }
 
     /// The bytes that are there.
-    pub(super) fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         &self.buffer[self.from..self.to]
     }
 
     /// Takes bytes that are there.
-    pub(super) fn take(&mut self, count: usize) {
+    pub(crate) fn take(&mut self, count: usize) {
         self.from += count;
         if self.from == self.to {
             (self.from, self.to) = (0, 0);
@@ -90,7 +93,7 @@ impl ChildOutput {
     }
 
     /// Reads what the pipe has, which is ready; returns how much. At the end, that is 0.
-    pub(super) fn read_ready(&mut self) -> Result<usize, ChildFailure> {
+    pub(crate) fn read_ready(&mut self) -> Result<usize, ChildFailure> {
         if self.to == self.buffer.len() {
             if self.from == 0 {
                 return Err(ChildFailure::Garbled);
@@ -111,13 +114,13 @@ impl ChildOutput {
     }
 
     /// Reads more; fails at the end.
-    pub(super) fn fill(&mut self, patience: &ChildPatience<'_>) -> Result<(), ChildFailure> {
+    pub(crate) fn fill(&mut self, patience: &ChildPatience<'_>) -> Result<(), ChildFailure> {
         wait_for(&mut [PollFd::new(&self.pipe, PollFlags::IN)], patience)?;
         if self.read_ready()? == 0 { Err(ChildFailure::Ended) } else { Ok(()) }
     }
 
     /// Takes a line, without its end.
-    pub(super) fn line(&mut self, patience: &ChildPatience<'_>) -> Result<Vec<u8>, ChildFailure> {
+    pub(crate) fn line(&mut self, patience: &ChildPatience<'_>) -> Result<Vec<u8>, ChildFailure> {
         loop {
             if let Some(end) = memchr::memchr(b'\n', self.bytes()) {
                 let line = self.bytes()[..end].to_vec();
@@ -127,35 +130,15 @@ impl ChildOutput {
             self.fill(patience)?;
         }
     }
-
-    /// Reads to the end, and keeps at most `most` bytes.
-    pub(super) fn read_to_end(
-        mut self,
-        most: usize,
-        patience: &ChildPatience<'_>,
-    ) -> Result<Vec<u8>, ChildFailure> {
-        let mut all = Vec::new();
-        loop {
-            match self.fill(patience) {
-                Ok(()) => {}
-                Err(ChildFailure::Ended) => return Ok(all),
-                Err(failure) => return Err(failure),
-            }
-            let room = most - all.len();
-            let bytes = self.bytes();
-            all.extend_from_slice(&bytes[..bytes.len().min(room)]);
-            self.take(self.to - self.from);
-        }
-    }
 }
 
 /// Waits until one of the handles is ready.
-pub(super) fn wait_for(
+pub(crate) fn wait_for(
     handles: &mut [PollFd<'_>],
     patience: &ChildPatience<'_>,
 ) -> Result<(), ChildFailure> {
     let begun = Instant::now();
-    let interval = Timespec { tv_sec: 0, tv_nsec: i64::from(LOOK_INTERVAL.subsec_nanos()) };
+    let interval = Timespec { tv_sec: 0, tv_nsec: i64::from(POLL_INTERVAL.subsec_nanos()) };
     loop {
         match poll(handles, Some(&interval)) {
             Ok(0) | Err(Errno::INTR) => {}
@@ -172,6 +155,6 @@ pub(super) fn wait_for(
 }
 
 /// Makes writes to a pipe fail instead of waiting.
-pub(super) fn never_wait(pipe: impl AsFd) -> Result<(), ChildFailure> {
+pub(crate) fn never_wait(pipe: impl AsFd) -> Result<(), ChildFailure> {
     rustix::io::ioctl_fionbio(pipe, true).map_err(|errno| ChildFailure::Unreadable(errno.into()))
 }
