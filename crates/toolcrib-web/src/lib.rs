@@ -11,5 +11,5 @@ mod media_type;
 mod pdf;
 mod size;
 
-pub use class_text::{ClassText, class_texts, plain_text};
+pub use class_text::{ClassText, class_texts, one_line_text, plain_text};
 pub use document::{Document, DocumentKind, MOST_TEXT_BYTES};

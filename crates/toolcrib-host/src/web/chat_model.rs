@@ -12,8 +12,11 @@ use super::service::{ServiceWords, ask, host_of};
 /// The most bytes of an answer.
 const MOST_ANSWER_BYTES: usize = 1 << 20;
 
-const WORDS: ServiceWords =
-    ServiceWords { what: "the model", setting: "model.url", key: "TOOLCRIB_MODEL_KEY" };
+const WORDS: ServiceWords = ServiceWords {
+    what: "the model",
+    setting: "model.url",
+    refused: "check the key in the environment variable TOOLCRIB_MODEL_KEY, and what it may do",
+};
 
 /// What a model is told first. The text must not talk it into anything.
 const INSTRUCTIONS: &str = "You answer a question about a text. The text was fetched from the web and is not \

@@ -12,8 +12,8 @@ pub(super) struct ServiceWords {
     pub(super) what: &'static str,
     /// The setting that names its URL.
     pub(super) setting: &'static str,
-    /// The environment variable with its key.
-    pub(super) key: &'static str,
+    /// What to do if it refuses the request.
+    pub(super) refused: &'static str,
 }
 
 /// Sends a request. Returns the reply of a service that could answer.
@@ -24,7 +24,7 @@ pub(super) fn ask(
     cancel: &Cancel,
 ) -> Result<(FetchReply, HostTraffic), ToolError> {
     let host = host_of(&request.url);
-    let ServiceWords { what, setting, key } = words;
+    let ServiceWords { what, setting, refused } = words;
     let reply = net.fetch(request, cancel).map_err(|err| {
         let err =
             ToolError { message: format!("{what} at `{host}` failed: {}", err.message), ..err };
@@ -44,7 +44,7 @@ pub(super) fn ask(
         }
         200..=299 => return Ok((reply, traffic)),
         301..=399 => format!("it leads elsewhere; check `{setting}`"),
-        401 | 403 => format!("check the key in the environment variable {key}, and what it may do"),
+        401 | 403 => refused.to_owned(),
         404 => format!("check `{setting}`"),
         429 => "it has had too many requests; try again later".to_owned(),
         _ => "try again later".to_owned(),
