@@ -27,6 +27,7 @@ pub mod json;
 pub mod json_text;
 pub mod loaded_tool;
 pub mod material;
+pub mod meter;
 pub mod model;
 pub mod nearest;
 pub mod net;
@@ -62,13 +63,13 @@ pub use event::{
 };
 pub use file_stamp::FileStamp;
 pub use loaded_tool::{LoadedTool, ToolHandle, ToolKind};
+pub use meter::Meter;
 pub use outcome::Outcome;
 pub use policy::{Decision, Mode, Permit, Risk, Tier, Verdict};
 pub use search::{Search, SearchableTree};
 pub use shelf::{LoadedTools, Shelf, ShelvedTool};
 pub use tool::{
-    AnyTool, CallTerms, Connection, Ctx, InnerCalls, Meter, Outside, Plan, Prepared, Tool,
-    ToolSettings,
+    AnyTool, CallTerms, Connection, Ctx, InnerCalls, Outside, Plan, Prepared, Tool, ToolSettings,
 };
 pub use tool_name::ToolName;
 pub use toolset::{Toolset, ToolsetError};

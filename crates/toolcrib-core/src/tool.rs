@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -15,9 +15,10 @@ use crate::caller::Caller;
 use crate::calling_client::CallingClient;
 use crate::cancel::Cancel;
 use crate::capability::{Clock, Files, Tree};
-use crate::command::{ChangedFiles, CommandRequest, Commands, End, NetworkAccount, Shell, Usage};
+use crate::command::{CommandRequest, Commands, Shell};
 use crate::declaration::{Declaration, Limits};
 use crate::error::{ErrorKind, ToolError};
+use crate::meter::Meter;
 use crate::model::{Model, NoModel};
 use crate::net::{Net, NoNet};
 use crate::outcome::Outcome;
@@ -140,71 +141,6 @@ pub trait InnerCalls: Send + Sync {
 
     /// Returns the session of the tool's own call.
     fn session(&self) -> &SessionId;
-}
-
-/// Adds up the resources that a call uses.
-#[derive(Clone, Debug, Default)]
-pub struct Meter(Arc<Mutex<Readings>>);
-
-#[derive(Debug, Default)]
-struct Readings {
-    usage: Usage,
-    touched: ChangedFiles,
-    network: NetworkAccount,
-    command_end: Option<End>,
-}
-
-impl Meter {
-    /// Adds the resources of one part of the call.
-    pub fn add(&self, part: &Usage) {
-        self.spent().usage.add(part);
-    }
-
-    /// Returns the resources used so far.
-    pub fn total(&self) -> Usage {
-        self.spent().usage
-    }
-
-    /// Sets the files that changed while its command ran.
-    pub fn touch(&self, touched: ChangedFiles) {
-        let mut spent = self.spent();
-        let without_snapshot = spent.touched.without_snapshot;
-        spent.touched = ChangedFiles { without_snapshot, ..touched };
-    }
-
-    /// Sets how many files have no snapshot from before its command.
-    pub fn set_without_snapshot(&self, count: u64) {
-        self.spent().touched.without_snapshot = count;
-    }
-
-    /// Returns the files that changed while its command ran, if any did.
-    pub fn touched(&self) -> Option<ChangedFiles> {
-        Some(self.spent().touched.clone()).filter(|touched| !touched.is_empty())
-    }
-
-    /// Sets what passed between its command and the network.
-    pub fn set_network(&self, account: NetworkAccount) {
-        self.spent().network = account;
-    }
-
-    /// Returns what passed between its command and the network, if anything did.
-    pub fn network(&self) -> Option<NetworkAccount> {
-        Some(self.spent().network.clone()).filter(|account| !account.is_empty())
-    }
-
-    /// Sets how its command ended.
-    pub fn set_command_end(&self, end: End) {
-        self.spent().command_end = Some(end);
-    }
-
-    /// Returns how its command ended, if it ran one to its end.
-    pub fn command_end(&self) -> Option<End> {
-        self.spent().command_end
-    }
-
-    fn spent(&self) -> MutexGuard<'_, Readings> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// A connected repository.

@@ -50,6 +50,7 @@ impl<M: CallMaker + 'static> CallsOfTool<M> {
             principal: outer.caller.principal.clone(),
             door: Door::Plugin,
             client: Some(format!("{tool} {version}")),
+            connection: outer.caller.connection.clone(),
         };
         Some(Arc::new(Self {
             maker,

@@ -300,7 +300,7 @@ impl Judge {
         // What the person is asked about: a program that comes later is not granted.
         let programs = proposal.call_programs(ctx);
         let why_not = |covers: &Covers| programs.and_then(|it| it.why_ungrantable(covers));
-        let exact = Covers::Call { args: facts.canonical(), links: proposal.links() };
+        let exact = Covers::Call { args: self.covered(facts), links: proposal.links() };
         let refused = why_not(&exact);
         let mut choices = vec![(exact, refused)];
         let now = ctx.clock.now();
@@ -359,6 +359,14 @@ impl Judge {
         }
     }
 
+    /// Returns what a grant for an exact call covers: the arguments, in the connection that the caller chose.
+    fn covered(&self, facts: &CallFacts<'_>) -> String {
+        match &self.caller.connection {
+            None => facts.canonical(),
+            Some(connection) => format!("{} in connection {connection}", facts.canonical()),
+        }
+    }
+
     fn tighten(&self, facts: &CallFacts<'_>, decision: Decision, ctx: &Ctx) -> Decision {
         self.taint.tighten(facts.session, facts.tier, ctx.clock.elapsed(), decision)
     }
@@ -371,7 +379,7 @@ impl Judge {
         grants.retain(|grant| {
             let is_same = || match &grant.covers {
                 Covers::Call { args, links } => {
-                    *args == facts.canonical() && *links == proposal.links()
+                    *args == self.covered(facts) && *links == proposal.links()
                 }
                 Covers::Argv(_) | Covers::Path(_) | Covers::Edits(_) => true,
                 // It allows no call.

@@ -10,7 +10,7 @@ use toolcrib_core::pull_requests::PullRequests;
 use toolcrib_core::web_search::WebSearch;
 use toolcrib_host::{ChatModel, ChatModelPlace, SearchEngine, SearchEnginePlace};
 
-use super::connection::RepositoryOpener;
+use super::connection::{RepositoryOpener, connected_place};
 use crate::settings::{Settings, table};
 
 /// The environment variable with the key of the search engine.
@@ -55,7 +55,8 @@ impl WebAccess {
             }
             _ => Arc::new(NoModel),
         };
-        let pull_requests = Arc::new(repositories.pull_requests(settings, environment));
+        let connected = connected_place(settings, &settings.get(table::HIKAI_CONNECTION)).ok();
+        let pull_requests = Arc::new(repositories.pull_requests(connected.as_ref()));
         Self { net, search, model, pull_requests }
     }
 }

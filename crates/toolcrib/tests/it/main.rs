@@ -12,6 +12,7 @@ mod audit;
 #[expect(dead_code, reason = "shared with other tests, which use all of it")]
 mod authority;
 mod changed_call;
+mod chosen_connection;
 mod client_scenario;
 mod command_end;
 mod concurrency;
@@ -20,6 +21,9 @@ mod detours;
 mod doctor;
 mod examples;
 mod files;
+mod github_repository;
+#[path = "../../../toolcrib-repositories/tests/fixture/github_server.rs"]
+mod github_server;
 mod guard;
 mod host_question;
 mod input;
