@@ -105,7 +105,8 @@ impl Identifier {
         let (principal, other_role, kind) = match (found, &self.issuer) {
             (Some((owner, hash)), _) => (owner, None, TokenKind::Own(hash)),
             (None, Some(issuer)) if token.contains('.') => {
-                let grant = self.verify(issuer, token).await?;
+                // Its future would be a part of that of every request.
+                let grant = Box::pin(self.verify(issuer, token)).await?;
                 let AccessGrant { principal, other_role, expires_at } = grant;
                 let (issuer, owner) = (Arc::clone(issuer), principal.clone());
                 (principal, other_role, TokenKind::Access { issuer, owner, expires_at })

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
-use toolcrib_core::cancel::HostCounter;
 use toolcrib_core::net::{FetchReply, FetchRequest, HostReach, Net};
 use toolcrib_core::{Cancel, ErrorKind, Meter, ToolError};
 use url::Url;

@@ -14,7 +14,6 @@ A call that policy asks about is asked in the client, if the client can ask a pe
 /// Arguments of `mcp`.
 #[derive(Args, Debug)]
 #[command(after_help = MCP_HELP)]
-#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct McpArgs {
     /// The connection that the tools of hikai read, by the name that `toolcrib connect add` gave it
     #[arg(long, value_name = "NAME")]

@@ -36,6 +36,11 @@ use crate::wiring::{Crib, NamedPlace, check_connection, user_at_terminal};
 
 pub(super) fn run(global: &Global, terminal: Terminal, args: &McpArgs) -> Result<Exit, CliError> {
     match &args.command {
+        Some(_) if args.connection.is_some() => {
+            let message = "--connection is not for this: it is a word of the entry itself";
+            Err(CliError::usage(message)
+                .hint("add `--connection NAME` to the arguments of the entry"))
+        }
         Some(command) => install::run(global, terminal, command),
         None => serve(global, terminal, args.connection.clone()),
     }
