@@ -51,7 +51,7 @@ fn a_call_at_the_terminal_chooses_a_connection_by_its_name() {
         assert_eq!(read.json()["content"], format!("of {name}\n"), "{}", read.stderr);
     }
     let shown = scratch.run(["audit", "show", "--last"]).stdout;
-    assert!(shown.contains("connection: docs"), "{shown}");
+    assert!(shown.contains("connected: docs"), "{shown}");
     // Only names are taken, and nothing that leads to a place.
     let place = format!("git:{}", scratch.path("api").display());
     for wrong in ["apl", "workspace", place.as_str(), "/etc"] {
@@ -77,9 +77,8 @@ fn a_call_at_the_terminal_chooses_a_connection_by_its_name() {
 fn two_sessions_of_a_server_read_two_connections() {
     let scratch = Scratch::new();
     connected(&scratch);
-    let ci = scratch.run(["tokens", "add", "ci", "--role", "agent"]);
-    let ci = ci.stdout.trim().to_owned();
     let server = RunningServer::start(&scratch);
+    let ci = scratch.run(["tokens", "add", "ci", "--role", "agent"]).stdout.trim().to_owned();
     let (agent, approver) = (server.token("agent"), server.token("approver"));
     assert_eq!(read(&server, &agent, Some("api")), (200, "of api\n".to_owned()));
     assert_eq!(read(&server, &ci, Some("web")), (200, "of web\n".to_owned()));
@@ -141,8 +140,8 @@ fn a_rule_keeps_a_principal_from_a_connection() {
             "[[rule]]\nid = \"not-for-ci\"\nprincipal = \"ci\"\npaths = [\"{api}/**\", \"{folder}/**\"]\neffect = \"deny\"\n"
         ),
     );
-    let ci = scratch.run(["tokens", "add", "ci", "--role", "agent"]).stdout.trim().to_owned();
     let server = RunningServer::start(&scratch);
+    let ci = scratch.run(["tokens", "add", "ci", "--role", "agent"]).stdout.trim().to_owned();
     for name in ["api", "docs"] {
         let (status, said) = read(&server, &ci, Some(name));
         assert!(status != 200 && said.contains("not-for-ci"), "{name}: {said}");
