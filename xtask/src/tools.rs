@@ -11,7 +11,7 @@ use crate::docs::root;
 use crate::test_program::LINTER_VARIABLE;
 
 /// Programs, each with the package of Debian's that has it.
-const NEEDED: [(&str, &str); 8] = [
+const NEEDED: [(&str, &str); 9] = [
     ("bwrap", "bubblewrap"),
     ("chromium", "chromium"),
     ("git", "git"),
@@ -19,6 +19,7 @@ const NEEDED: [(&str, &str); 8] = [
     ("npm", "npm"),
     ("python3", "python3"),
     ("pytest-3", "python3-pytest"),
+    ("searx-run", "searx"),
     ("unshare", "util-linux"),
 ];
 

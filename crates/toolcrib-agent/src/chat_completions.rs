@@ -32,8 +32,11 @@ const CANCEL_CHECK: Duration = Duration::from_millis(50);
 /// About how many bytes a token has, where an endpoint does not count.
 const BYTES_PER_TOKEN: u64 = 4;
 
-const WORDS: ServiceWords =
-    ServiceWords { what: "the model", setting: "model.url", key: "TOOLCRIB_MODEL_KEY" };
+const WORDS: ServiceWords = ServiceWords {
+    what: "the model",
+    setting: "model.url",
+    refused: "check the key in the environment variable TOOLCRIB_MODEL_KEY, and what it may do",
+};
 
 /// A model behind an endpoint of chat completions.
 pub struct ChatCompletions {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::caller::Caller;
+use crate::canonical::{self, Digest};
 use crate::tool_name::ToolName;
 
 /// The id of a call, unique for ever. The runtime makes it; ids sort by time.
@@ -83,6 +84,19 @@ impl Call {
         args: Value,
     ) -> Self {
         Self { id, session, caller, conversation: None, trace: None, tool, args, held_path: None }
+    }
+
+    /// Returns the digest of what is asked for: the tool, its arguments, and the connection that the caller chose.
+    pub fn digest(&self) -> Digest {
+        self.digest_of(&self.tool, &canonical::text(&self.args))
+    }
+
+    /// Returns the digest of the call as one of `tool`, with arguments whose canonical text is `args`.
+    pub fn digest_of(&self, tool: &ToolName, args: &str) -> Digest {
+        match &self.caller.connection {
+            None => Digest::of_text(tool.as_str(), args),
+            Some(connection) => Digest::of_chosen(tool.as_str(), args, connection),
+        }
     }
 
     /// Returns the conversation as the record names it: the caller's name, or else the session.

@@ -15,6 +15,10 @@ pub struct Caller {
     /// What the client calls itself. It is shown and recorded, and nothing is decided by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
+    /// The connection that the caller chose, by the name that the operator gave it. Without one, it is that of the
+    /// settings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connection: Option<String>,
 }
 
 /// What the name of a principal begins with that an authorization server vouches for. The name of a token has no `:`.
@@ -67,7 +71,15 @@ impl Caller {
     /// Returns the user of this machine, who calls at a terminal.
     pub fn at_terminal(name: impl Into<String>) -> Self {
         let principal = Principal { name: name.into(), role: Role::User };
-        Self { principal, door: Door::Terminal, client: None }
+        Self { principal, door: Door::Terminal, client: None, connection: None }
+    }
+
+    /// Returns what a grant for an exact call covers: its canonical arguments, in the connection that the caller chose.
+    pub fn covered(&self, args: String) -> String {
+        match &self.connection {
+            None => args,
+            Some(connection) => format!("{args} in connection {connection}"),
+        }
     }
 
     /// Whether the caller is the user of this machine, at a terminal or through a program of theirs.
@@ -105,6 +117,15 @@ impl Principal {
     pub fn may_answer_for(&self, asker: &Self) -> bool {
         self.role == Role::User || self.name != asker.name
     }
+}
+
+/// The longest name of a connection.
+const LONGEST_CONNECTION_NAME: usize = 64;
+
+/// Whether a connection can have this name: letters, digits, `-`, `_` and `.`, 64 at most.
+pub fn is_connection_name(name: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    !name.is_empty() && name.len() <= LONGEST_CONNECTION_NAME && name.chars().all(is_plain)
 }
 
 impl Role {

@@ -1,5 +1,6 @@
 //! The cancellation token of a call. Everything that works for the call has a clone of it.
 
+use std::fmt;
 use std::future::Future;
 use std::iter::successors;
 use std::pin::Pin;
@@ -9,9 +10,19 @@ use std::task::{Context, Poll, Waker};
 
 use crate::error::{ErrorKind, ToolError};
 
-/// The cancellation token of one call.
+/// The cancellation token of one call. Who works for the call elsewhere, such as behind a connection, knows it by this
+/// token alone, and so counts through it what goes over the network.
 #[derive(Clone, Debug, Default)]
-pub struct Cancel(Arc<CancelState>);
+pub struct Cancel {
+    state: Arc<CancelState>,
+    counter: Option<Arc<dyn HostCounter>>,
+}
+
+/// Counts what goes to and from hosts for a call.
+pub trait HostCounter: fmt::Debug + Send + Sync {
+    /// Adds to the count of a host.
+    fn count_host(&self, host: &str, connections: u64, bytes_up: u64, bytes_down: u64);
+}
 
 #[derive(Debug, Default)]
 struct CancelState {
@@ -31,13 +42,24 @@ impl CancelState {
 impl Cancel {
     /// Returns a token that is cancelled with this one, and does not cancel this one.
     pub fn child(&self) -> Self {
-        Self(Arc::new(CancelState { parent: Some(self.clone()), ..CancelState::default() }))
+        let state = CancelState { parent: Some(self.clone()), ..CancelState::default() };
+        Self { state: Arc::new(state), counter: self.counter.clone() }
+    }
+
+    /// Returns the same token for a call whose traffic is counted here.
+    pub fn counting(&self, counter: Arc<dyn HostCounter>) -> Self {
+        Self { state: Arc::clone(&self.state), counter: Some(counter) }
+    }
+
+    /// Returns what counts the traffic of the call, if that is counted.
+    pub fn counter(&self) -> Option<&dyn HostCounter> {
+        self.counter.as_deref()
     }
 
     /// Cancels the call. Its work ends when it next checks the token.
     pub fn cancel(&self) {
-        self.0.is_cancelled.store(true, Ordering::Release);
-        let waiting = std::mem::take(&mut *self.0.waiting());
+        self.state.is_cancelled.store(true, Ordering::Release);
+        let waiting = std::mem::take(&mut *self.state.waiting());
         for (_, waker) in waiting {
             waker.wake();
         }
@@ -63,12 +85,12 @@ impl Cancel {
 
     /// Returns how many futures wait for this token or for a child of it.
     pub fn waiting_futures(&self) -> usize {
-        self.0.waiting().len()
+        self.state.waiting().len()
     }
 
     /// Returns this token and those that it is cancelled with.
     fn chain(&self) -> impl Iterator<Item = &CancelState> {
-        successors(Some(&*self.0), |state| state.parent.as_ref().map(|parent| &*parent.0))
+        successors(Some(&*self.state), |state| state.parent.as_ref().map(|parent| &*parent.state))
     }
 }
 

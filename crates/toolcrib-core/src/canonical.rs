@@ -26,6 +26,13 @@ impl Digest {
         Self(hasher.finalize().into())
     }
 
+    /// Returns the digest of a call that reads a connection of its own choice. It is never that of a call that reads
+    /// another one.
+    pub fn of_chosen(tool: &str, args: &str, connection: &str) -> Self {
+        // No canonical text of arguments has a line feed.
+        Self::of_text(tool, &format!("{args}\n{connection}"))
+    }
+
     /// Returns the digest of bytes.
     pub fn of_bytes(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())

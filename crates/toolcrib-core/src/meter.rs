@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::cancel::HostCounter;
 use crate::command::{ChangedFiles, End, HostTraffic, NetworkAccount, Usage};
 
 /// Adds up the resources that a call uses.
@@ -51,12 +52,27 @@ impl Meter {
 
     /// Adds what passed between the call itself and a host.
     pub fn add_traffic(&self, traffic: HostTraffic) {
-        self.spent().network.hosts.push(traffic);
+        let mut spent = self.spent();
+        let hosts = &mut spent.network.hosts;
+        match hosts.iter_mut().find(|known| known.host == traffic.host) {
+            None => hosts.push(traffic),
+            Some(known) => {
+                known.connections += traffic.connections;
+                known.bytes_up += traffic.bytes_up;
+                known.bytes_down += traffic.bytes_down;
+                known.refused += traffic.refused;
+            }
+        }
     }
 
     /// Returns what passed between its command and the network, if anything did.
     pub fn network(&self) -> Option<NetworkAccount> {
         Some(self.spent().network.clone()).filter(|account| !account.is_empty())
+    }
+
+    /// Returns what went over the network, and begins to count anew.
+    pub fn take_network(&self) -> NetworkAccount {
+        std::mem::take(&mut self.spent().network)
     }
 
     /// Sets how its command ended.
@@ -71,5 +87,12 @@ impl Meter {
 
     fn spent(&self) -> MutexGuard<'_, Readings> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl HostCounter for Meter {
+    fn count_host(&self, host: &str, connections: u64, bytes_up: u64, bytes_down: u64) {
+        let host = host.to_owned();
+        self.add_traffic(HostTraffic { host, connections, bytes_up, bytes_down, refused: 0 });
     }
 }

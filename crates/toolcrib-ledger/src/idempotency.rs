@@ -30,7 +30,7 @@ pub struct IdempotencyKeys {
 #[derive(Serialize, Deserialize)]
 struct KeyUse {
     call: CallId,
-    /// The digest of the tool and its arguments.
+    /// The digest of what was asked for.
     digest: String,
 }
 
@@ -66,7 +66,7 @@ impl IdempotencyKeys {
         if self.added.fetch_add(1, Ordering::Relaxed).is_multiple_of(ADDS_BETWEEN_SWEEPS) {
             forget_older(&self.folder, KEY_TIME);
         }
-        let digest = Digest::of(call.tool.as_str(), &call.args).to_string();
+        let digest = call.digest().to_string();
         let this = KeyUse { call: call.id.clone(), digest };
         if is_first(write_new(&self.path(key, call, "use"), &this))? {
             return Ok(KeyState::New);

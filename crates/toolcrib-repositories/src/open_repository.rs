@@ -17,6 +17,9 @@ pub trait OpenRepository: Send + Sync {
 
     /// Returns files and search as the connection of one call.
     fn connect(&self, cancel: &Cancel) -> Connection;
+
+    /// Counts for a call what went over the network for no single one.
+    fn charge_background(&self, cancel: &Cancel);
 }
 
 impl OpenRepository for GitRepository {
@@ -31,6 +34,8 @@ impl OpenRepository for GitRepository {
     fn connect(&self, cancel: &Cancel) -> Connection {
         Self::connect(self, cancel)
     }
+
+    fn charge_background(&self, _: &Cancel) {}
 }
 
 impl OpenRepository for GitHubRepository {
@@ -44,6 +49,10 @@ impl OpenRepository for GitHubRepository {
 
     fn connect(&self, cancel: &Cancel) -> Connection {
         Self::connect(self, cancel)
+    }
+
+    fn charge_background(&self, cancel: &Cancel) {
+        Self::charge_background(self, cancel);
     }
 }
 

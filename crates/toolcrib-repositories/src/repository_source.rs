@@ -91,26 +91,35 @@ struct LazyConnection {
     cancel: Cancel,
     /// What was denied before it was opened.
     denied: Mutex<Vec<DeniedPaths>>,
-    connection: OnceLock<Connection>,
+    connection: OnceLock<(Arc<dyn OpenRepository>, Connection)>,
 }
 
 impl LazyConnection {
     fn opened(&self) -> Result<&Connection, ToolError> {
-        if let Some(connection) = self.connection.get() {
+        if let Some((_, connection)) = self.connection.get() {
             return Ok(connection);
         }
         let repository =
             self.source.open_for(&self.session, &self.cancel).map_err(not_connected)?;
         let mut denied = self.denied.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(self.connection.get_or_init(|| {
+        let opened = self.connection.get_or_init(|| {
             let connection = repository.connect(&self.cancel);
             denied.drain(..).for_each(|denied| connection.files.deny(denied));
-            connection
-        }))
+            (repository, connection)
+        });
+        Ok(&opened.1)
     }
 
-    fn files(&self) -> Result<&dyn Tree, ToolError> {
-        Ok(&*self.opened()?.files)
+    /// Uses the connection, and counts for this call what was sent meanwhile for no single one.
+    fn with<T>(
+        &self,
+        use_it: impl FnOnce(&Connection) -> Result<T, ToolError>,
+    ) -> Result<T, ToolError> {
+        let used = use_it(self.opened()?);
+        if let Some((repository, _)) = self.connection.get() {
+            repository.charge_background(&self.cancel);
+        }
+        used
     }
 }
 
@@ -127,25 +136,25 @@ fn not_connected(err: ToolError) -> ToolError {
 
 impl Tree for LazyConnection {
     fn stat(&self, path: &str) -> Result<Meta, ToolError> {
-        self.files()?.stat(path)
+        self.with(|it| it.files.stat(path))
     }
 
     fn read(&self, path: &str, most: u64) -> Result<Content, ToolError> {
-        self.files()?.read(path, most)
+        self.with(|it| it.files.read(path, most))
     }
 
     fn count_lines(&self, path: &str) -> Result<u64, ToolError> {
-        self.files()?.count_lines(path)
+        self.with(|it| it.files.count_lines(path))
     }
 
     fn list(&self, path: &str, most: usize) -> Result<Listing, ToolError> {
-        self.files()?.list(path, most)
+        self.with(|it| it.files.list(path, most))
     }
 
     fn deny(&self, paths: DeniedPaths) {
         let mut denied = self.denied.lock().unwrap_or_else(PoisonError::into_inner);
         match self.connection.get() {
-            Some(connection) => connection.files.deny(paths),
+            Some((_, connection)) => connection.files.deny(paths),
             None => denied.push(paths),
         }
     }
@@ -153,15 +162,15 @@ impl Tree for LazyConnection {
 
 impl Search for LazyConnection {
     fn check(&self, pattern: Option<&Pattern>, scope: &Scope) -> Result<(), ToolError> {
-        self.opened()?.search.check(pattern, scope)
+        self.with(|it| it.search.check(pattern, scope))
     }
 
     fn grep(&self, ask: &Grep, cancel: &Cancel) -> Result<Found, ToolError> {
-        self.opened()?.search.grep(ask, cancel)
+        self.with(|it| it.search.grep(ask, cancel))
     }
 
     fn glob(&self, ask: &Glob, cancel: &Cancel) -> Result<FoundPaths, ToolError> {
-        self.opened()?.search.glob(ask, cancel)
+        self.with(|it| it.search.glob(ask, cancel))
     }
 }
 
@@ -188,6 +197,8 @@ mod tests {
         fn connect(&self, _: &Cancel) -> Connection {
             unreachable!("nothing is read here")
         }
+
+        fn charge_background(&self, _: &Cancel) {}
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use toolcrib_core::canonical::Digest;
+use toolcrib_core::canonical;
 use toolcrib_core::{Call, Cancel, Decision, Outcome, ToolError, ToolName};
 
 use crate::call::asked::Asked;
@@ -58,7 +58,7 @@ impl Runtime {
                 return Err(ended.outcome());
             }
         };
-        let digest = Digest::of(tool.as_str(), &call.args);
+        let digest = call.digest_of(&tool, &canonical::text(&call.args));
         let scope = Arc::new(self.scope(call, offer, tool, digest, &cancel));
         let allowance = allowance(&scope.offer, WorkPlace::EventLoop, &cancel, &*self.recorder);
         let asked = Asked(Arc::clone(&scope));

@@ -7,7 +7,7 @@ use axum::http::header::{AUTHORIZATION, USER_AGENT, WWW_AUTHENTICATE};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::Response;
-use toolcrib_core::caller::{Caller, Door, Role};
+use toolcrib_core::caller::{Caller, Door, Role, is_connection_name};
 use toolcrib_core::escape::is_deceptive;
 use toolcrib_ledger::TokenHash;
 
@@ -29,6 +29,9 @@ const PAGE_CLIENT: &str = "page";
 
 /// The header with the second secret of a session. No page of another origin can send it.
 pub(crate) const CSRF_HEADER: HeaderName = HeaderName::from_static("x-toolcrib-csrf");
+
+/// The header with the name of the connection that the tools of a request read.
+const CONNECTION_HEADER: HeaderName = HeaderName::from_static("x-toolcrib-connection");
 
 /// When a client may try again whose token could not be verified.
 const KEY_RETRY_TIME: Duration = Duration::from_secs(10);
@@ -72,7 +75,8 @@ impl Identifier {
         }
         let token = presented_token(headers).map_err(|words| self.unauthorized(words, None))?;
         let TokenOwner { principal, other_role, token } = self.owner_of(token).await?;
-        let caller = Caller { principal, door: Door::Http, client: client_name(headers) };
+        let (client, connection) = (client_name(headers), chosen_connection(headers)?);
+        let caller = Caller { principal, door: Door::Http, client, connection };
         Ok(Identified { caller, other_role, token, session: None })
     }
 
@@ -86,7 +90,9 @@ impl Identifier {
         let session = found.find(|it| check_sender(request, it).is_ok()).unwrap_or(first);
         check_sender(request, &session)?;
         let TokenOwner { principal, other_role, token } = session.owner.clone();
-        let caller = Caller { principal, door: Door::Http, client: Some(PAGE_CLIENT.to_owned()) };
+        let (client, connection) =
+            (Some(PAGE_CLIENT.to_owned()), chosen_connection(&request.headers)?);
+        let caller = Caller { principal, door: Door::Http, client, connection };
         Ok(Identified { caller, other_role, token, session: Some(session) })
     }
 
@@ -99,7 +105,8 @@ impl Identifier {
         let (principal, other_role, kind) = match (found, &self.issuer) {
             (Some((owner, hash)), _) => (owner, None, TokenKind::Own(hash)),
             (None, Some(issuer)) if token.contains('.') => {
-                let grant = self.verify(issuer, token).await?;
+                // Its future would be a part of that of every request.
+                let grant = Box::pin(self.verify(issuer, token)).await?;
                 let AccessGrant { principal, other_role, expires_at } = grant;
                 let (issuer, owner) = (Arc::clone(issuer), principal.clone());
                 (principal, other_role, TokenKind::Access { issuer, owner, expires_at })
@@ -241,4 +248,19 @@ fn client_name(headers: &HeaderMap) -> Option<String> {
     let is_shown = |it: &char| !it.is_control() && !is_deceptive(*it);
     let name: String = text.chars().filter(is_shown).take(LONGEST_CLIENT).collect();
     Some(name.trim().to_owned()).filter(|name| !name.is_empty())
+}
+
+/// Returns the connection that a request chooses. Whether the operator has added it is said when a tool reads it.
+fn chosen_connection(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
+    let mut values = headers.get_all(CONNECTION_HEADER).iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    match value.to_str() {
+        Ok(name) if is_connection_name(name) && values.next().is_none() => {
+            Ok(Some(name.to_owned()))
+        }
+        _ => {
+            let message = "`X-Toolcrib-Connection` is given once, with the name of a connection: letters, digits, `-`, `_` and `.`";
+            Err(ApiError::new(StatusCode::BAD_REQUEST, "invalid_header", message))
+        }
+    }
 }

@@ -49,8 +49,8 @@ pub use health::{FindLoss, Readiness};
 pub use http_client::{ExchangeError, TargetError};
 pub use listener::{BindError, BindErrorKind};
 pub use mcp::{
-    ApproverSource, ClientTrust, McpConfig, McpServer, StdioEnd, ToolListing, TrustedAnswers,
-    mcp_routes, serve_stdio,
+    ApproverSource, ClientTrust, McpConfig, McpServer, PipedClient, StdioEnd, ToolListing,
+    TrustedAnswers, mcp_routes, serve_stdio,
 };
 pub use oauth::{
     KeyLoadError, KeySetError, OAuthConfig, OAuthConfigError, PublishedKeys, ResourceServer,

@@ -41,6 +41,7 @@ mod tool_call;
 mod tool_list;
 mod tool_search;
 
+pub use client_connection::PipedClient;
 pub use http::mcp_routes;
 pub use server::{ApproverSource, ClientTrust, McpConfig, McpServer, ToolListing, TrustedAnswers};
 pub use stdio::{StdioEnd, serve_stdio};

@@ -48,6 +48,11 @@ pub fn plain_text(html: &str) -> String {
     one_line(&text, LONGEST_CLASS_TEXT)
 }
 
+/// Returns a short text that is no markup in one line.
+pub fn one_line_text(text: &str) -> String {
+    one_line(text, LONGEST_CLASS_TEXT)
+}
+
 /// Returns the texts of all elements of a page that have one of the classes, in the order of their beginnings.
 pub fn class_texts(html: &str, classes: &[&str]) -> Vec<ClassText> {
     let mut texts: Vec<ClassText> = Vec::new();

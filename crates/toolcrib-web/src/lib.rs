@@ -14,5 +14,5 @@ mod pdf;
 mod size;
 mod stop_check;
 
-pub use class_text::{ClassText, class_texts, plain_text};
+pub use class_text::{ClassText, class_texts, one_line_text, plain_text};
 pub use document::{Document, DocumentError, DocumentKind, MOST_TEXT_BYTES};

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use toolcrib_core::web_search::FoundPage;
-use toolcrib_web::{ClassText, class_texts, plain_text};
+use toolcrib_web::{ClassText, class_texts, one_line_text, plain_text};
 use url::Url;
 
 /// The classes of DuckDuckGo's page: of a result's link, of the words below it, and of what stands there without results.
@@ -60,11 +60,26 @@ fn is_web(url: &Url) -> bool {
     matches!(url.scheme(), "http" | "https")
 }
 
-/// Reads the JSON of a SearXNG server.
-pub(super) fn searxng(body: &[u8]) -> Option<Vec<FoundPage>> {
+/// What a SearXNG server said.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct SearxngReply {
+    pub(super) pages: Vec<FoundPage>,
+    /// The engines behind it that did not answer, each with the reason.
+    pub(super) silent: Vec<String>,
+}
+
+/// Reads the JSON of a SearXNG server. Its texts are no HTML: `Vec<String>` in one is what stands on the page.
+pub(super) fn searxng(body: &[u8]) -> Option<SearxngReply> {
     let body: Value = serde_json::from_slice(body).ok()?;
     let results = body.get("results")?.as_array()?;
-    Some(results.iter().filter_map(|result| page(result, "content")).collect())
+    let pages = results.iter().filter_map(|result| page(result, "content", one_line_text));
+    let silent = body["unresponsive_engines"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let text = |value: &Value| value.as_str().map(one_line_text);
+    let told = |entry: &Value| match (text(&entry[0]), text(&entry[1])) {
+        (Some(name), Some(reason)) => Some(format!("{name} ({reason})")),
+        (name, _) => name.or_else(|| text(entry)),
+    };
+    Some(SearxngReply { pages: pages.collect(), silent: silent.iter().filter_map(told).collect() })
 }
 
 /// Reads the JSON of Brave's API. Without results, it has no part for the web.
@@ -74,13 +89,13 @@ pub(super) fn brave(body: &[u8]) -> Option<Vec<FoundPage>> {
         return None;
     }
     let results = body["web"]["results"].as_array().map(Vec::as_slice).unwrap_or_default();
-    Some(results.iter().filter_map(|result| page(result, "description")).collect())
+    Some(results.iter().filter_map(|result| page(result, "description", plain_text)).collect())
 }
 
-/// Returns a result of JSON. Engines mark the words of the query in it as HTML does.
-fn page(result: &Value, snippet: &str) -> Option<FoundPage> {
+/// Returns a result of JSON. `read` reads its texts: Brave marks the words of the query in them as HTML does.
+fn page(result: &Value, snippet: &str, read: fn(&str) -> String) -> Option<FoundPage> {
     let url = Url::parse(result["url"].as_str()?).ok().filter(is_web)?;
-    let text = |name: &str| plain_text(result[name].as_str().unwrap_or_default());
+    let text = |name: &str| read(result[name].as_str().unwrap_or_default());
     Some(FoundPage { title: text("title"), url: url.into(), snippet: text(snippet) })
 }
 
@@ -114,9 +129,15 @@ mod tests {
     #[test]
     fn the_json_of_engines_is_read() {
         let searx = br#"{"query": "x", "results": [
-            {"title": "A", "url": "https://a.example/", "content": "about <b>a</b>"},
-            {"title": "F", "url": "file:///etc/passwd", "content": ""}]}"#;
-        assert_eq!(searxng(searx).unwrap(), [found("A", "https://a.example/", "about a")]);
+            {"title": "A &amp; B", "url": "https://a.example/", "content": " a\n Vec<String>"},
+            {"title": "F", "url": "file:///etc/passwd", "content": ""},
+            {"title": null, "url": "magnet:?xt=1"}],
+            "unresponsive_engines": [["bing", "HTTP error"], ["qwant", "Suspended: too many requests"], 3]}"#;
+        let SearxngReply { pages, silent } = searxng(searx).unwrap();
+        assert_eq!(pages, [found("A &amp; B", "https://a.example/", "a Vec<String>")]);
+        assert_eq!(silent, ["bing (HTTP error)", "qwant (Suspended: too many requests)"]);
+        let quiet = searxng(br#"{"results": [], "unresponsive_engines": []}"#).unwrap();
+        assert_eq!(quiet, SearxngReply { pages: Vec::new(), silent: Vec::new() });
         let api = br#"{"type": "search", "web": {"results": [
             {"title": "A", "url": "https://a.example/", "description": "<strong>a</strong> &amp; b"}]}}"#;
         assert_eq!(brave(api).unwrap(), [found("A", "https://a.example/", "a & b")]);

@@ -7,7 +7,7 @@ use toolcrib_core::web_search::{FoundPage, WebQuery, WebSearch};
 use toolcrib_core::{Cancel, ErrorKind, Meter, ToolError};
 use url::Url;
 
-use super::engine_replies::{brave, duckduckgo, searxng};
+use super::engine_replies::{SearxngReply, brave, duckduckgo, searxng};
 use super::service::{ServiceWords, ask, host_of};
 
 /// The most bytes of a reply.
@@ -16,11 +16,15 @@ const MOST_REPLY_BYTES: usize = 4 << 20;
 /// How many results are asked for where an engine lets us say so.
 const RESULTS: &str = "20";
 
-const WORDS: ServiceWords = ServiceWords {
-    what: "the search engine",
-    setting: "web.search_url",
-    key: "TOOLCRIB_SEARCH_KEY",
-};
+/// How many engines are named that did not answer.
+const MOST_SILENT: usize = 8;
+
+/// What the words of a query begin with that a SearXNG server answers by leading to another site.
+const LEADS_AWAY: &str = "!!";
+
+/// What to do if DuckDuckGo does not answer.
+const ROBOT: &str =
+    "it may take us for a robot; try again later, or set `web.search` to `searxng` or `brave`";
 
 /// A kind of search engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +63,19 @@ impl EngineKind {
             Self::SearXng => None,
             Self::Brave => Some("https://api.search.brave.com/res/v1/web/search"),
         }
+    }
+
+    fn words(self) -> ServiceWords {
+        let refused = match self {
+            Self::DuckDuckGo => ROBOT,
+            Self::SearXng => {
+                "its settings must list `json` under `search.formats`, and its limiter must let us in"
+            }
+            Self::Brave => {
+                "check the key in the environment variable TOOLCRIB_SEARCH_KEY, and what it may do"
+            }
+        };
+        ServiceWords { what: "the search engine", setting: "web.search_url", refused }
     }
 }
 
@@ -121,23 +138,61 @@ impl WebSearch for SearchEngine {
         cancel: &Cancel,
     ) -> Result<Vec<FoundPage>, ToolError> {
         let request = self.request(query)?;
-        let reply = ask(&*self.net, &request, WORDS, (meter, cancel))?;
-        let pages = match self.place.kind {
+        let kind = self.place.kind;
+        let reply = ask(&*self.net, &request, kind.words(), (meter, cancel))
+            .map_err(|err| explained(kind, query, err))?;
+        let pages = match kind {
             EngineKind::DuckDuckGo => duckduckgo(&reply.body),
-            EngineKind::SearXng => searxng(&reply.body),
+            EngineKind::SearXng => {
+                let found = searxng(&reply.body);
+                if let Some(SearxngReply { pages, silent }) = &found
+                    && pages.is_empty()
+                    && !silent.is_empty()
+                {
+                    return Err(self.silent_engines(silent));
+                }
+                found.map(|found| found.pages)
+            }
             EngineKind::Brave => brave(&reply.body),
         };
         pages.ok_or_else(|| {
-            let message = format!("the search engine at `{}` answered with no list of results", self.host);
-            ToolError::new(ErrorKind::Failed, message).hint(match self.place.kind {
-                EngineKind::DuckDuckGo => {
-                    "it may take us for a robot; try again later, or set `web.search` to `searxng` or `brave`"
-                }
+            let host = &self.host;
+            let message = format!("the search engine at `{host}` answered with no list of results");
+            ToolError::new(ErrorKind::Failed, message).hint(match kind {
+                EngineKind::DuckDuckGo => ROBOT,
                 EngineKind::SearXng => "its settings must list `json` under `search.formats`",
                 EngineKind::Brave => "check `web.search_url`",
             })
         })
     }
+}
+
+impl SearchEngine {
+    /// Returns the error of a search that found nothing while engines did not answer: nobody can say that there is nothing.
+    fn silent_engines(&self, silent: &[String]) -> ToolError {
+        let mut named = silent.iter().take(MOST_SILENT).cloned().collect::<Vec<_>>().join(", ");
+        if silent.len() > MOST_SILENT {
+            named.push_str(", …");
+        }
+        let message = format!(
+            "the search engine at `{}` found nothing, but engines behind it did not answer: {named}",
+            self.host
+        );
+        ToolError::new(ErrorKind::Unavailable, message)
+            .with("reason", "engines_silent")
+            .hint("try again later, or with other words")
+    }
+}
+
+/// Says what it was about the words that the engine did not take.
+fn explained(kind: EngineKind, query: &WebQuery, err: ToolError) -> ToolError {
+    let leads_away = |status: &serde_json::Value| matches!(status.as_u64(), Some(300..=399));
+    let is_led = err.context.get("status").is_some_and(leads_away);
+    let is_asked = query.words.split_whitespace().any(|word| word.starts_with(LEADS_AWAY));
+    if kind == EngineKind::SearXng && is_led && is_asked {
+        return err.hint("a word that begins with `!!` asks for another site; leave it out");
+    }
+    err
 }
 
 fn no_url() -> ToolError {

@@ -11,8 +11,8 @@ pub struct ServiceWords {
     pub what: &'static str,
     /// The setting that names its URL.
     pub setting: &'static str,
-    /// The environment variable with its key.
-    pub key: &'static str,
+    /// What to do if it refuses the request.
+    pub refused: &'static str,
 }
 
 /// Sends a request, and accounts it. Returns the reply of a service that could answer.
@@ -23,7 +23,7 @@ pub fn ask(
     (meter, cancel): (&Meter, &Cancel),
 ) -> Result<FetchReply, ToolError> {
     let host = host_of(&request.url);
-    let ServiceWords { what, setting, key } = words;
+    let ServiceWords { what, setting, refused } = words;
     let outcome = net.fetch(request, cancel);
     request.traffic(&outcome).into_iter().for_each(|traffic| meter.add_traffic(traffic));
     let reply = outcome.map_err(|err| {
@@ -38,7 +38,7 @@ pub fn ask(
         }
         200..=299 => return Ok(reply),
         301..=399 => format!("it leads elsewhere; check `{setting}`"),
-        401 | 403 => format!("check the key in the environment variable {key}, and what it may do"),
+        401 | 403 => refused.to_owned(),
         404 => format!("check `{setting}`"),
         429 => "it has had too many requests; try again later".to_owned(),
         _ => "try again later".to_owned(),

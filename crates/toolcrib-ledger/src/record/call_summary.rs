@@ -48,6 +48,9 @@ pub struct CallerSummary {
     pub role: Option<String>,
     pub door: Option<String>,
     pub client: Option<String>,
+    /// The connection that the caller chose.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connection: Option<String>,
 }
 
 /// What was decided about a call.
@@ -110,6 +113,7 @@ pub fn call_summary(call: &CallHistory) -> CallSummary {
             role: of_caller(|entry| Some(entry.call.caller.role.clone()?.into_owned())),
             door: of_caller(|entry| Some(entry.call.caller.door.clone()?.into_owned())),
             client: of_caller(|entry| Some(entry.call.caller.client.clone()?.into_owned())),
+            connection: of_caller(|entry| Some(entry.call.caller.connection.clone()?.into_owned())),
         },
         tool: call.tool(),
         effect: asked.and_then(|entry| entry.call.effect.as_ref()).map(text),

@@ -91,6 +91,8 @@ pub struct CallerFields<'a> {
     pub door: Option<Cow<'a, str>>,
     /// What the client calls itself.
     pub client: Option<Cow<'a, str>>,
+    /// The connection that the caller chose.
+    pub connection: Option<Cow<'a, str>>,
 }
 
 impl<'a> CallerFields<'a> {
@@ -101,6 +103,7 @@ impl<'a> CallerFields<'a> {
             role: Some(caller.principal.role.as_str().into()),
             door: Some(caller.door.as_str().into()),
             client,
+            connection: None,
         }
     }
 
@@ -111,6 +114,7 @@ impl<'a> CallerFields<'a> {
             principal: Principal { name, role: Role::parse(self.role.as_deref()?)? },
             door: Door::parse(self.door.as_deref()?)?,
             client: self.client.as_deref().map(str::to_owned),
+            connection: self.connection.as_deref().map(str::to_owned),
         })
     }
 }
@@ -236,6 +240,7 @@ schema! {
     "role" optional_text call.caller.role;
     "door" optional_text call.caller.door;
     "client" optional_text call.caller.client;
+    "connection" optional_text call.caller.connection;
     "status" optional_text end.status;
     "elapsed_ms" optional_value end.whole_ms;
     "elapsed_us" optional_number end.elapsed_us;
@@ -319,6 +324,7 @@ impl<'a> RecordEntry<'a> {
                     role: call.caller.role.map(own),
                     door: call.caller.door.map(own),
                     client: call.caller.client.map(own),
+                    connection: call.caller.connection.map(own),
                 },
                 version: call.version.map(own),
                 effect: call.effect.map(own),

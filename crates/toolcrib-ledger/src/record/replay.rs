@@ -6,7 +6,7 @@ use std::io;
 use jiff::Timestamp;
 use memchr::memmem;
 use serde_json::Value;
-use toolcrib_core::canonical::Digest;
+use toolcrib_core::canonical::{self, Digest};
 use toolcrib_core::recorded_call::RecordedCall;
 use toolcrib_core::{CallId, Verdict};
 
@@ -111,6 +111,11 @@ fn add_decision(call: &mut RecordedCall, entry: &RecordEntry<'_>) {
 /// Returns the arguments if the record has all of them: nothing cut off, no secret redacted.
 fn whole_args(entry: &RecordEntry<'_>) -> Option<Value> {
     let args: Value = serde_json::from_str(entry.preview.args.as_ref()?).ok()?;
-    let digest = Digest::of(entry.tool().as_str(), &args).to_string();
+    let (tool, text) = (entry.tool(), canonical::text(&args));
+    let digest = match &entry.call.caller.connection {
+        None => Digest::of_text(tool.as_str(), &text),
+        Some(connection) => Digest::of_chosen(tool.as_str(), &text, connection),
+    };
+    let digest = digest.to_string();
     (entry.call.digest.as_deref() == Some(&digest)).then_some(args)
 }

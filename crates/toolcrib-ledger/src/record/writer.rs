@@ -270,12 +270,13 @@ impl RecordWriter {
 
     /// Returns the fields that say who asked. The user at a terminal is in another field, as a number.
     fn caller_fields<'a>(&self, caller: &'a Caller) -> CallerFields<'a> {
-        let client = caller.client.as_deref().map(|client| self.clean_name(client));
-        if caller.door == Door::Terminal {
+        let shown = |name: &'a Option<String>| name.as_deref().map(|name| self.clean_name(name));
+        let fields = if caller.door == Door::Terminal {
             CallerFields::default()
         } else {
-            CallerFields::of(caller, client)
-        }
+            CallerFields::of(caller, shown(&caller.client))
+        };
+        CallerFields { connection: shown(&caller.connection), ..fields }
     }
 
     /// Fills in the fields that belong to one moment of a call.

@@ -7,7 +7,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use toolcrib_core::net::{AllowedAddresses, FetchReply, FetchRequest, Net};
-use toolcrib_core::{ErrorKind, ToolError};
+use toolcrib_core::{Cancel, ErrorKind, Meter, ToolError};
+use url::Url;
 
 use crate::github::api_address::ApiAddress;
 use crate::github::api_answer::ApiAnswer;
@@ -46,6 +47,8 @@ pub(super) struct GitHubApi {
     /// The limit that was reached last. Nothing is sent until it is over.
     limit: Mutex<Option<LimitWait>>,
     requests: AtomicU64,
+    /// Counts what is sent for no single call, such as for an archive that several calls wait for.
+    background: Meter,
 }
 
 /// The form of an answer.
@@ -96,8 +99,16 @@ impl GitHubApi {
         if let Some(token) = &token {
             address.check_token(token)?;
         }
-        let (known, limit, requests) = Default::default();
-        Ok(Self { net, address, token, known, limit, requests })
+        let (known, limit, requests, background) = Default::default();
+        Ok(Self { net, address, token, known, limit, requests, background })
+    }
+
+    /// Gives a call what was sent in the background since this was last asked.
+    pub(super) fn charge_background(&self, cancel: &Cancel) {
+        let Some(counter) = cancel.counter() else { return };
+        for sent in self.background.take_network().hosts {
+            counter.count_host(&sent.host, sent.connections, sent.bytes_up, sent.bytes_down);
+        }
     }
 
     pub(super) fn host(&self) -> &str {
@@ -294,6 +305,12 @@ impl GitHubApi {
         let reply = self.net.fetch(request, deadline.cancel());
         let sent = reply.as_ref().map_or(1, |reply| u64::from(reply.attempts.max(1)));
         self.requests.fetch_add(sent, Ordering::Relaxed);
+        if let Ok(reply) = &reply {
+            let host = Url::parse(&reply.url).ok();
+            let host = host.as_ref().and_then(Url::host_str).unwrap_or_default();
+            let counter = deadline.cancel().counter().unwrap_or(&self.background);
+            counter.count_host(host, sent, request.url.len() as u64, reply.encoded_bytes);
+        }
         reply
     }
 

@@ -108,6 +108,11 @@ impl GitHubRepository {
         self.api.requests()
     }
 
+    /// Counts for a call what was sent in the background since the last one that did, such as for the archive.
+    pub fn charge_background(&self, cancel: &Cancel) {
+        self.api.charge_background(cancel);
+    }
+
     /// Returns the files as one call sees them.
     pub fn files_for(&self, cancel: &Cancel) -> RevisionFiles {
         RevisionFiles::new(Arc::clone(&self.opened.revision), cancel.clone())

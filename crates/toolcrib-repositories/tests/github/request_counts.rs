@@ -1,6 +1,8 @@
 //! How many requests things cost.
 
-use toolcrib_core::Cancel;
+use std::sync::Arc;
+
+use toolcrib_core::{Cancel, Meter, Tree};
 
 use crate::sample::Sample;
 use crate::served::{Served, grep, list_all, many_files, read};
@@ -115,4 +117,34 @@ fn an_archive_that_is_too_large_or_broken_is_done_without() {
         assert_eq!(grep(&repository, "needle").unwrap(), 6, "{damage}");
         assert!(repository.notices()[0].contains("one by one"), "{:?}", repository.notices());
     }
+}
+
+#[test]
+fn what_is_sent_is_counted_for_the_call_that_it_is_sent_for() {
+    let served = Served::new(&many_files(2, 2));
+    let repository = served.open();
+    let call = || {
+        let meter = Meter::default();
+        (meter.clone(), Cancel::default().counting(Arc::new(meter)))
+    };
+    let connections = |meter: &Meter| {
+        let account = meter.network().unwrap_or_default();
+        account.hosts.iter().map(|it| (it.connections, it.bytes_down > 0)).collect::<Vec<_>>()
+    };
+    let ((first, first_cancel), (second, second_cancel)) = (call(), call());
+    let read = |cancel: &Cancel, path: &str| {
+        repository.files_for(cancel).read(path, 1 << 20).unwrap();
+    };
+    // The listing and the file.
+    read(&first_cancel, "part0/dir0/f0.txt");
+    read(&second_cancel, "part0/dir0/f1.txt");
+    read(&second_cancel, "part0/dir0/f0.txt");
+    assert_eq!((connections(&first), connections(&second)), (vec![(2, true)], vec![(1, true)]));
+    // The archive is for whoever searches, and is given to the call that asks for it.
+    assert_eq!(grep(&repository, "needle").unwrap(), 4);
+    let (third, third_cancel) = call();
+    repository.charge_background(&third_cancel);
+    repository.charge_background(&first_cancel);
+    assert_eq!(connections(&third).iter().map(|it| it.0).sum::<u64>(), 2);
+    assert_eq!(connections(&first), [(2, true)]);
 }

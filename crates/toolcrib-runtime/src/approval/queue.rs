@@ -9,7 +9,6 @@ use jiff::{SignedDuration, Timestamp};
 use toolcrib_core::approval::{
     ApprovalAnswer, ApprovalStatus, ApprovalStore, GrantOffer, PendingApproval,
 };
-use toolcrib_core::canonical::Digest;
 use toolcrib_core::policy::{Answer, Wish};
 use toolcrib_core::{Call, Clock};
 
@@ -70,7 +69,7 @@ impl ParkedQuestions {
         if parked.is_empty() {
             return None;
         }
-        let digest = Digest::of(call.tool.as_str(), &call.args).to_string();
+        let digest = call.digest().to_string();
         parked.get(&(call.session.0.clone(), digest)).cloned()
     }
 }
@@ -185,7 +184,7 @@ impl ApprovalQueue {
         pending: PendingApproval,
         store: impl Fn(&PendingApproval) -> io::Result<()>,
     ) -> Answer {
-        let call = Digest::of(pending.tool.as_str(), &pending.args).to_string();
+        let call = pending.to_call().digest().to_string();
         let key = (pending.requester.clone(), call);
         // Held while the question is stored, so that two equal calls do not both ask.
         let mut parked = self.parked.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -54,8 +54,7 @@ impl<M: CallMaker + 'static> CallsOfTool<M> {
             (_, Some(loaded)) => (Door::Plugin, format!("{tool} {}", loaded.version())),
             (_, None) => (Door::Agent, tool.to_string()),
         };
-        let principal = outer.caller.principal.clone();
-        let caller = Caller { principal, door, client: Some(client) };
+        let caller = Caller { door, client: Some(client), ..(*outer.caller).clone() };
         Some(Arc::new(Self {
             maker,
             outer: Call { args: Value::Null, ..outer.clone() },

@@ -140,7 +140,7 @@ pub(crate) fn record_asked(
     effect: Effect,
 ) -> Digest {
     let args = canonical::text(&call.args);
-    let digest = Digest::of_text(tool.as_str(), &args);
+    let digest = call.digest_of(tool, &args);
     let caller = &*call.caller;
     let moment = Moment::Asked { args: &args, digest: digest.to_string(), effect, caller };
     let _ = recorder.record(&event(clock, call, tool, moment), Durability::Buffered);

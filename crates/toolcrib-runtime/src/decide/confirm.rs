@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use toolcrib_core::Call;
-use toolcrib_core::canonical::Digest;
+use toolcrib_core::canonical;
 
 /// The argument by which an agent confirms.
 const CONFIRMED: &str = "confirmed";
@@ -54,7 +54,8 @@ impl ConfirmationNeed {
         };
         let mut args = call.args.clone();
         let confirmed = args.as_object_mut().and_then(|args| args.shift_remove(CONFIRMED));
-        let key = format!("{} {}", call.session.0, Digest::of(call.tool.as_str(), &args));
+        let digest = call.digest_of(&call.tool, &canonical::text(&args));
+        let key = format!("{} {digest}", call.session.0);
         let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
         if confirmed == Some(true.into()) && told.remove(&key) {
             return true;

@@ -300,10 +300,10 @@ impl Judge {
         // What the person is asked about: a program that comes later is not granted.
         let programs = proposal.call_programs(ctx);
         let why_not = |covers: &Covers| programs.and_then(|it| it.why_ungrantable(covers));
-        let exact = Covers::Call { args: facts.canonical(), links: proposal.links() };
-        let refused = why_not(&exact);
+        let args = self.caller.covered(facts.canonical());
+        let exact = Covers::Call { args, links: proposal.links() };
+        let (refused, now) = (why_not(&exact), ctx.clock.now());
         let mut choices = vec![(exact, refused)];
-        let now = ctx.clock.now();
         if let Some(reading) = &proposal.reading
             && let Ok(proven) = &reading.proven
             // No beginning of its words says what a redirection writes.
@@ -371,7 +371,7 @@ impl Judge {
         grants.retain(|grant| {
             let is_same = || match &grant.covers {
                 Covers::Call { args, links } => {
-                    *args == facts.canonical() && *links == proposal.links()
+                    *args == self.caller.covered(facts.canonical()) && *links == proposal.links()
                 }
                 Covers::Argv(_) | Covers::Path(_) | Covers::Edits(_) => true,
                 // It allows no call.

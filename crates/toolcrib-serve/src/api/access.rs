@@ -111,8 +111,12 @@ mod tests {
     fn agents_see_what_is_their_own_and_others_see_everything() {
         let principal = |name: &str, role| Principal { name: name.to_owned(), role };
         let seen = |role: Role, owner: Option<&Principal>| {
-            let caller =
-                Caller { principal: principal("ci", role), door: Door::Http, client: None };
+            let caller = Caller {
+                principal: principal("ci", role),
+                door: Door::Http,
+                client: None,
+                connection: None,
+            };
             CallVisibility::of(&caller).includes(owner)
         };
         let (own, other) = (principal("ci", Role::Agent), principal("other", Role::Agent));

@@ -127,7 +127,7 @@ async fn execute(
             return Err(refused_body("`dry_run` tries a new call; leave `approval_id` out"));
         }
         let pending = own_approval(&api, &caller, id)?;
-        check_same_call(&api, &pending, &tool, &body.args)?;
+        check_same_call(&api, &pending, &caller, &tool, &body.args)?;
         return outcome_once(&api, &pending, wait, form).await;
     }
     let call = Call {
@@ -277,13 +277,15 @@ fn own_approval(api: &Api, caller: &Caller, id: &str) -> Result<PendingApproval,
 fn check_same_call(
     api: &Api,
     pending: &PendingApproval,
+    caller: &Caller,
     tool: &ToolName,
     args: &Map<String, Value>,
 ) -> Result<(), ApiError> {
     // Arguments of an approval that was answered have no secrets any more, so they are compared without them.
     let clean = |args: &Value| api.redactor.clean_json(args);
-    let is_same =
-        pending.tool == *tool && clean(&pending.args) == clean(&Value::Object(args.clone()));
+    let is_same = pending.tool == *tool
+        && pending.caller.connection == caller.connection
+        && clean(&pending.args) == clean(&Value::Object(args.clone()));
     if is_same {
         return Ok(());
     }

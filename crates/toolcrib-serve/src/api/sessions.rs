@@ -61,6 +61,9 @@ pub(super) struct SessionSummary {
     pub(super) role: Option<String>,
     door: Option<String>,
     client: Option<String>,
+    /// The connections that its calls chose. Without one, a call reads that of the settings.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    connections: Vec<String>,
     /// When its first call in this span was made.
     first: String,
     /// When its last call was made.
@@ -101,6 +104,7 @@ pub(super) fn sessions_of(calls: &[CallHistory]) -> Vec<SessionSummary> {
                     role: caller.role,
                     door: caller.door,
                     client: caller.client,
+                    connections: Vec::new(),
                     first: String::new(),
                     last: summary.at.clone(),
                     calls: 0,
@@ -109,6 +113,11 @@ pub(super) fn sessions_of(calls: &[CallHistory]) -> Vec<SessionSummary> {
                     open: 0,
                 }
             });
+        if let Some(connection) = caller.connection
+            && !one.connections.contains(&connection)
+        {
+            one.connections.push(connection);
+        }
         one.first = summary.at;
         one.calls += 1;
         match call.outcome() {

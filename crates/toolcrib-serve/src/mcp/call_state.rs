@@ -8,7 +8,6 @@ use rmcp::model::SealOptions;
 use serde::{Deserialize, Serialize};
 use toolcrib_core::Call;
 use toolcrib_core::calling_client::Answers;
-use toolcrib_core::canonical::Digest;
 
 use super::server::McpServer;
 
@@ -44,6 +43,6 @@ impl McpServer {
 
 /// Returns what a state is bound to: who calls, and what is called.
 fn binding(call: &Call) -> Vec<u8> {
-    let digest = Digest::of(call.tool.as_str(), &call.args);
+    let digest = call.digest();
     format!("{}\n{}\n{digest}", call.caller.principal.name, call.session.0).into_bytes()
 }

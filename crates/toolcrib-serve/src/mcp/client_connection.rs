@@ -38,11 +38,22 @@ pub(super) struct McpCaller {
     pub(super) session: SessionId,
 }
 
+/// A client at stdin and stdout.
+#[derive(Clone, Debug)]
+pub struct PipedClient {
+    /// Who started it.
+    pub principal: Principal,
+    /// The session of its calls.
+    pub session: SessionId,
+    /// The connection that whoever started it chose, by its name.
+    pub connection: Option<String>,
+}
+
 /// How a client is connected.
 #[derive(Clone, Debug)]
 pub(super) enum ClientTransport {
     /// Over pipes: the client was started by the user of this machine, or by a program of theirs.
-    Pipes { principal: Principal, session: SessionId },
+    Pipes(PipedClient),
     /// Over HTTP: each request has its own token.
     Http,
 }
@@ -77,8 +88,9 @@ impl ClientConnection {
     ) -> Result<McpCaller, ErrorData> {
         let client = context.client_info().map(|client| client_name(&client));
         match &self.transport {
-            ClientTransport::Pipes { principal, session } => {
-                let caller = Caller { principal: principal.clone(), door: Door::Mcp, client };
+            ClientTransport::Pipes(PipedClient { principal, session, connection }) => {
+                let (principal, connection) = (principal.clone(), connection.clone());
+                let caller = Caller { principal, door: Door::Mcp, client, connection };
                 Ok(McpCaller { caller: Arc::new(caller), session: session.clone() })
             }
             ClientTransport::Http => {
@@ -104,7 +116,7 @@ impl ClientConnection {
             ClientTransport::Http if !trust.over_http => {
                 ClientTrust { answers: TrustedAnswers::None, ..trust }
             }
-            ClientTransport::Http | ClientTransport::Pipes { .. } => trust,
+            ClientTransport::Http | ClientTransport::Pipes(_) => trust,
         }
     }
 }

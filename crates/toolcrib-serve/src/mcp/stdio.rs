@@ -9,9 +9,8 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use toolcrib_core::{Principal, SessionId};
 
-use super::client_connection::{ClientConnection, ClientTransport};
+use super::client_connection::{ClientConnection, ClientTransport, PipedClient};
 use super::client_pipes::ClientPipes;
 use super::line_transport::LineTransport;
 use super::reader_thread::ReaderThread;
@@ -35,12 +34,11 @@ pub enum StdioEnd {
 /// server; fails as `opening` does.
 pub async fn serve_stdio<E>(
     opening: impl Future<Output = Result<Arc<McpServer>, E>>,
-    principal: Principal,
-    session: SessionId,
+    client: PipedClient,
     stop: impl Future<Output = ()>,
 ) -> Result<io::Result<StdioEnd>, E> {
     let slot = ServerSlot::default();
-    let transport = ClientTransport::Pipes { principal, session };
+    let transport = ClientTransport::Pipes(client);
     let handler = ClientConnection::new(slot.clone(), transport);
     let (stopped, opened) = (CancellationToken::new(), CancellationToken::new());
     let (mut opening, mut stop) = (pin!(opening), pin!(stop));

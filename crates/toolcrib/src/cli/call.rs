@@ -38,6 +38,9 @@ pub(crate) struct CallArgs {
     /// If the call needs approval and Toolcrib cannot ask anyone, keep it for `toolcrib approvals`
     #[arg(long)]
     pub(crate) park: bool,
+    /// The connection that the tools of hikai read, by the name that `toolcrib connect add` gave it
+    #[arg(long, value_name = "NAME")]
+    pub(crate) connection: Option<String>,
     /// With --server, wait this many seconds for a person's answer if the call needs one
     #[arg(long, value_name = "SECONDS", conflicts_with_all = ["batch", "dry_run"])]
     pub(crate) wait: Option<u16>,

@@ -15,6 +15,9 @@ A call that policy asks about is asked in the client, if the client can ask a pe
 #[derive(Args, Debug)]
 #[command(after_help = MCP_HELP)]
 pub(crate) struct McpArgs {
+    /// The connection that the tools of hikai read, by the name that `toolcrib connect add` gave it
+    #[arg(long, value_name = "NAME")]
+    pub(crate) connection: Option<String>,
     #[command(subcommand)]
     pub(crate) command: Option<McpCommand>,
 }

@@ -72,6 +72,8 @@ mod tests {
             "toolcrib call echo text=hi -c log.level=info",
             "toolcrib call --help",
             "toolcrib mcp --yes -vv",
+            "toolcrib mcp --connection api",
+            "toolcrib call hikai/read_file path=a.txt --connection api",
         ] {
             let whole = Cli::try_parse_from(words.split(' ')).ok().map(|cli| shown(&cli));
             assert_eq!(read_words(words).map(|cli| shown(&cli)), whole, "{words}");

@@ -19,7 +19,7 @@ use toolcrib_runtime::{LateAnswer, Runtime, Watchdog};
 use reply::BatchReply;
 
 use super::approver::approver;
-use super::call::unrecorded;
+use super::call::{chosen_caller, unrecorded};
 use super::event_loop::{block_on, interrupted};
 use super::remote;
 use super::remote_call::RemoteCalls;
@@ -28,7 +28,7 @@ use crate::cli::{CallArgs, Global};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::terminal::{Terminal, print_json};
-use crate::wiring::{WhichServers, session, user_at_terminal};
+use crate::wiring::{WhichServers, session};
 
 /// One line of stdin.
 struct BatchLine {
@@ -53,11 +53,13 @@ struct CallParams<'a> {
 pub(super) fn run(global: &Global, terminal: Terminal, args: &CallArgs) -> Result<Exit, CliError> {
     let jobs = usize::from(args.jobs);
     if let Some(client) = remote::chosen(global, terminal)? {
+        let client = client.choosing(args.connection.clone());
         let calls = BatchCalls::There(RemoteCalls::new(client, terminal)?);
         let batch = BatchContext { calls, cancel: Cancel::default(), terminal };
         return block_on(serve(Arc::new(batch), jobs));
     }
     let crib = open_long_lived(global, terminal)?;
+    let caller = chosen_caller(&crib, args)?;
     // The tools of a batch are not known yet, and a server is mounted only once.
     for warning in crib.plugins().mount(&crib.settings, &WhichServers::New) {
         terminal.warn(&warning);
@@ -70,7 +72,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &CallArgs) -> Resul
             runtime,
             watchdog: Watchdog::default(),
             session: session(),
-            caller: user_at_terminal(),
+            caller,
         });
         serve(Arc::new(BatchContext { calls, cancel: Cancel::default(), terminal }), jobs).await
     })

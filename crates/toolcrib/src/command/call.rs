@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use serde_json::Value;
-use toolcrib_core::{Cancel, ErrorKind, Outcome};
+use toolcrib_core::{Caller, Cancel, ErrorKind, Outcome};
 use toolcrib_runtime::Preview;
 use toolcrib_serve::{DifferenceLength, PlannedCall};
 
@@ -24,14 +24,16 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::settings::table;
 use crate::terminal::{Terminal, print_json};
-use crate::wiring::{Crib, call_at_terminal, session};
+use crate::wiring::{
+    Crib, NamedPlace, call_at_terminal, check_connection, session, user_at_terminal,
+};
 
 pub(super) fn run(global: &Global, terminal: Terminal, args: &CallArgs) -> Result<Exit, CliError> {
     if args.jobs > 1 {
         return Err(CliError::usage("--jobs needs --batch: a single call is one job"));
     }
     if let Some(client) = remote::chosen(global, terminal)? {
-        return remote_call::run(client, terminal, args);
+        return remote_call::run(client.choosing(args.connection.clone()), terminal, args);
     }
     if args.wait.is_some() {
         return Err(CliError::usage("--wait needs --server: here, the call itself waits")
@@ -48,6 +50,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &CallArgs) -> Resul
         runtime.client = Arc::new(person);
     }
     let mut call = call_at_terminal(session(), tool, Value::Null);
+    call.caller = chosen_caller(&crib, args)?;
     match arguments(&args.args, &runtime.toolset, &call.tool) {
         Ok(parsed) => call.args = parsed,
         Err(error) => {
@@ -78,6 +81,14 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &CallArgs) -> Resul
         let shown = live.map_or(OutputShown::NotYet, LiveView::end);
         show(terminal, args, &crib, &outcome, shown)
     })
+}
+
+/// Returns the user at the terminal, with the connection that they chose. Fails if there is no such connection.
+pub(super) fn chosen_caller(crib: &Crib, args: &CallArgs) -> Result<Arc<Caller>, CliError> {
+    let Some(name) = &args.connection else { return Ok(user_at_terminal()) };
+    check_connection(&NamedPlace::all(&crib.settings)?, name)?;
+    let connection = Some(name.clone());
+    Ok(Arc::new(Caller { connection, ..(*user_at_terminal()).clone() }))
 }
 
 /// Prints the outcome of a call. Returns the exit code.

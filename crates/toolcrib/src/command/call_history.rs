@@ -88,6 +88,7 @@ fn describe_entry(text: &mut String, entry: &RecordEntry<'_>, after_ms: f64) {
         EventKind::Asked => {
             let by = asker(entry);
             add("asked", &format!("{:.3}{by} in {}", entry.at, entry.call.conversation));
+            add("connected", &or_empty(&entry.call.caller.connection));
             add("arguments", &or_empty(&entry.preview.args));
         }
         EventKind::Waits => {

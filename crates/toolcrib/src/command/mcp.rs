@@ -20,8 +20,8 @@ use std::sync::Arc;
 use tokio::task::spawn_blocking;
 use toolcrib_core::{Principal, Role, SessionId, Toolset};
 use toolcrib_serve::{
-    Api, ClientTrust, McpConfig, McpServer, Observer, StdioEnd, ToolListing, TrustedAnswers,
-    serve_stdio,
+    Api, ClientTrust, McpConfig, McpServer, Observer, PipedClient, StdioEnd, ToolListing,
+    TrustedAnswers, serve_stdio,
 };
 
 use super::api::{OpenedApi, QuestionQueue, QuestionTimes, open_api};
@@ -32,17 +32,26 @@ use crate::error::{CliError, CliErrorKind};
 use crate::exit::Exit;
 use crate::settings::{ClientAnswers, Settings, table};
 use crate::terminal::Terminal;
-use crate::wiring::{Crib, user_at_terminal};
+use crate::wiring::{Crib, NamedPlace, check_connection, user_at_terminal};
 
 pub(super) fn run(global: &Global, terminal: Terminal, args: &McpArgs) -> Result<Exit, CliError> {
     match &args.command {
+        Some(_) if args.connection.is_some() => {
+            let message = "--connection is not for this: it is a word of the entry itself";
+            Err(CliError::usage(message)
+                .hint("add `--connection NAME` to the arguments of the entry"))
+        }
         Some(command) => install::run(global, terminal, command),
-        None => serve(global, terminal),
+        None => serve(global, terminal, args.connection.clone()),
     }
 }
 
 /// Answers the client that started this process.
-fn serve(global: &Global, terminal: Terminal) -> Result<Exit, CliError> {
+fn serve(
+    global: &Global,
+    terminal: Terminal,
+    connection: Option<String>,
+) -> Result<Exit, CliError> {
     if global.yes {
         let hint = "write a rule with `toolcrib rules add`, or answer in the client";
         let message = "--yes is not for MCP: it would approve every call of the client";
@@ -50,8 +59,8 @@ fn serve(global: &Global, terminal: Terminal) -> Result<Exit, CliError> {
     }
     let crib = OnceCell::new();
     let opening = async {
-        let global = global.clone();
-        let opened = spawn_blocking(move || open(&global, terminal)).await;
+        let (global, chosen) = (global.clone(), connection.clone());
+        let opened = spawn_blocking(move || open(&global, terminal, chosen.as_deref())).await;
         let opened = opened.map_err(|err| {
             CliError::new(CliErrorKind::System, format!("Toolcrib cannot be opened: {err}"))
         })??;
@@ -59,8 +68,8 @@ fn serve(global: &Global, terminal: Terminal) -> Result<Exit, CliError> {
         Ok::<_, CliError>(opened.server)
     };
     let session = SessionId(format!("mcp-{}", toolcrib_ledger::new_call_id()));
-    let ended =
-        block_on(async { serve_stdio(opening, local_user(), session, interrupted()).await });
+    let client = PipedClient { principal: local_user(), session, connection: connection.clone() };
+    let ended = block_on(async { serve_stdio(opening, client, interrupted()).await });
     if let Some(crib) = crib.get() {
         crib.close();
     }
@@ -82,8 +91,15 @@ struct OpenedServer {
 }
 
 /// Opens what calls need. Meanwhile, the client gets its first answer.
-fn open(global: &Global, terminal: Terminal) -> Result<OpenedServer, CliError> {
+fn open(
+    global: &Global,
+    terminal: Terminal,
+    connection: Option<&str>,
+) -> Result<OpenedServer, CliError> {
     let crib = Arc::new(open_long_lived(global, terminal)?);
+    if let Some(name) = connection {
+        check_connection(&NamedPlace::all(&crib.settings)?, name)?;
+    }
     check_toolset(&crib)?;
     let opened = open_api(global, &crib, &Observer::new(None), |_| Vec::new())?;
     let OpenedApi { api, live, queue } = opened;

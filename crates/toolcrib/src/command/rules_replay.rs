@@ -35,7 +35,12 @@ pub(super) fn replay(
         Some(first) if calls.len() >= MOST_REPLAYED_CALLS => first.at,
         _ => wanted.since,
     };
-    let caller = Caller { principal: wanted.principal.clone(), door: Door::Http, client: None };
+    let caller = Caller {
+        principal: wanted.principal.clone(),
+        door: Door::Http,
+        client: None,
+        connection: None,
+    };
     let found = compared(&trial, &live.runtime().current(), &Arc::new(caller), calls)
         .map_err(|err| failed(&err))?;
     let Replay { same, unknown, changed } = found;

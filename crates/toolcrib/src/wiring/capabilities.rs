@@ -4,9 +4,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use toolcrib_agent::SubagentOwner;
+use toolcrib_core::pull_requests::PullRequests;
 use toolcrib_core::{
-    Call, CallId, CallTerms, Cancel, Catalogue, Clock, Commands, Ctx, HeldCounts, Limits, Meter,
-    NoClient, Outside, Principal, ToolName, ToolSettings,
+    Call, CallId, CallTerms, Cancel, Catalogue, Clock, Commands, Connection, Ctx, ErrorKind,
+    HeldCounts, Limits, Meter, NoClient, Outside, Principal, ToolError, ToolName, ToolSettings,
 };
 use toolcrib_host::{Root, Sandbox, TaskOwner, Workspace};
 use toolcrib_repositories::RepositoryPlace;
@@ -14,13 +15,14 @@ use toolcrib_runtime::World;
 use toolcrib_tools::catalogues;
 
 use super::catalogue;
-use super::connection::{ConnectedPlace, RepositoryOpener, connected_place};
+use super::connection::{ConnectedPlace, NamedPlace, RepositoryOpener, connected_place};
 use super::file_area::FileArea;
 use super::locations::absolute;
+use super::named_connections::{NamedConnection, NamedConnections};
 use super::roots::RootOpener;
 use super::web::WebAccess;
 use crate::error::CliError;
-use crate::settings::{Settings, table};
+use crate::settings::Settings;
 
 /// Makes the sandbox of a workspace, with the commands of the one whose place it takes.
 pub(super) type SandboxFor<'a> =
@@ -45,7 +47,7 @@ struct CatalogueArea {
     /// What the settings named when the directories were opened.
     places: AreaPlaces,
     work: WorkArea,
-    /// The repository that the tools read, if their catalogue has such a setting.
+    /// The repository that the tools read, if their catalogue has such a setting and the session chooses no other.
     connection: Option<ConnectedPlace>,
     settings: Arc<ToolSettings>,
 }
@@ -55,15 +57,27 @@ struct CatalogueArea {
 struct AreaPlaces {
     root: String,
     connection: String,
-    /// The connections that have names.
-    named: Vec<String>,
+    /// Where the connection leads, if it is one with a name.
+    connected: Option<RepositoryPlace>,
 }
+
+impl AreaPlaces {
+    /// Whether the tools read a connection, so that a session can choose another one.
+    fn reads_a_connection(&self) -> bool {
+        !matches!(self.connection.as_str(), "" | NO_CONNECTION)
+    }
+}
+
+/// What the setting of a connection says if nothing is connected.
+const NO_CONNECTION: &str = "none";
 
 /// The capabilities that calls are handed.
 pub(super) struct Capabilities {
     workspace: WorkArea,
     /// The area of each catalogue, by the catalogue's name.
     catalogues: Vec<(&'static str, CatalogueArea)>,
+    /// The connections that sessions can choose.
+    connections: NamedConnections,
     clock: Arc<dyn Clock>,
     web: WebAccess,
     /// Every sandbox that was opened, those of settings that hold no more included: calls may still use them.
@@ -106,12 +120,43 @@ impl AreaOpener<'_> {
         Ok(ConnectedPlace::Repository(Arc::new(self.repositories.source(place))))
     }
 
+    /// Opens the connections that have names. Those of `old` stay open if they lead to the same places.
+    fn connections(
+        &self,
+        old: Option<&NamedConnections>,
+        warnings: &mut Vec<String>,
+    ) -> NamedConnections {
+        let open = |NamedPlace { name, place }| {
+            let connected = match &place {
+                // Not indexed, because it may never be chosen.
+                RepositoryPlace::Folder(path) => Root::open(path)
+                    .map_err(CliError::from)
+                    .and_then(|root| self.roots.open(root))
+                    .map(|files| {
+                        ConnectedPlace::Folder(FileArea::new(files, self.settings(), None))
+                    })
+                    .map_err(|err| ToolError::new(ErrorKind::Unavailable, err.to_string())),
+                place => {
+                    let source = self.repositories.source(place.clone());
+                    Ok(ConnectedPlace::Repository(Arc::new(source)))
+                }
+            };
+            let pull_requests = Arc::new(self.repositories.pull_requests(Some(&place)));
+            NamedConnection { name, place, connected, pull_requests }
+        };
+        let places = NamedPlace::all(self.settings()).unwrap_or_else(|err| {
+            warnings.push(err.to_string());
+            Vec::new()
+        });
+        NamedConnections::open(places, old, open)
+    }
+
     /// Opens the directories that the settings of a catalogue name. Those of `old` stay open if the settings name the
     /// same ones.
     fn catalogue(
         &self,
         catalogue: &Catalogue,
-        workspace: &WorkArea,
+        (workspace, connections): (&WorkArea, &NamedConnections),
         old: Option<(&CatalogueArea, OpenSandboxes)>,
         warnings: &mut Vec<String>,
     ) -> Result<CatalogueArea, CliError> {
@@ -120,18 +165,20 @@ impl AreaOpener<'_> {
             named.filter(|(_, path)| !path.is_empty())
         };
         let text = |name| path(name).map(|(_, path)| path.to_owned()).unwrap_or_default();
-        let places = AreaPlaces {
-            root: text(catalogue.settings.root),
-            connection: text(catalogue.settings.connection),
-            named: self.settings().get(table::CONNECTIONS),
-        };
+        let connection = text(catalogue.settings.connection);
+        let named = connections.find(&connection);
+        let connected = named.map(|it| it.place.clone());
+        let places = AreaPlaces { root: text(catalogue.settings.root), connection, connected };
+        // A folder is opened anew, so that it has an index here.
+        let named = named.and_then(|it| it.connected.clone().ok());
+        let named = named.filter(|it| matches!(it, ConnectedPlace::Repository(_)));
         let settings = Arc::new(catalogue::tool_settings(self.settings(), catalogue)?);
         if let Some((old, sandboxes)) = old.filter(|(old, _)| old.places == places) {
             let work = match places.root.as_str() {
                 "" => workspace.clone(),
                 _ => self.renewed(&old.work, sandboxes)?,
             };
-            let connection = old.connection.clone();
+            let connection = named.or_else(|| old.connection.clone());
             return Ok(CatalogueArea { places, work, connection, settings });
         }
         let work = match path(catalogue.settings.root) {
@@ -143,7 +190,8 @@ impl AreaOpener<'_> {
             }
         };
         let connection = match path(catalogue.settings.connection) {
-            None | Some((_, "none")) => None,
+            None | Some((_, NO_CONNECTION)) => None,
+            _ if named.is_some() => named,
             Some((_, "workspace")) => Some(ConnectedPlace::Folder(workspace.area.clone())),
             // A folder that cannot be opened counts as not connected.
             Some((name, text)) => {
@@ -190,12 +238,13 @@ impl AreaOpener<'_> {
         old: Option<(&Capabilities, OpenSandboxes)>,
         warnings: &mut Vec<String>,
     ) -> Result<Capabilities, CliError> {
+        let connections = self.connections(old.map(|(old, _)| &old.connections), warnings);
         let mut areas = Vec::with_capacity(catalogues().len());
         for catalogue in catalogues() {
             let old = old.and_then(|(old, sandboxes)| {
                 old.area_of(catalogue.name).map(|area| (area, sandboxes))
             });
-            let area = self.catalogue(catalogue, &workspace, old, warnings)?;
+            let area = self.catalogue(catalogue, (&workspace, &connections), old, warnings)?;
             areas.push((catalogue.name, area));
         }
         let opened = old.map(|(old, _)| Arc::clone(&old.opened)).unwrap_or_default();
@@ -217,6 +266,7 @@ impl AreaOpener<'_> {
         Ok(Capabilities {
             workspace,
             catalogues: areas,
+            connections,
             clock: Arc::clone(self.roots.clock),
             web: self.web.clone(),
             opened,
@@ -263,6 +313,29 @@ impl Capabilities {
         }
     }
 
+    /// Returns what a call of a catalogue's tool is connected to: what its session chose, or else what the settings say.
+    fn connection_of(
+        &self,
+        own: &CatalogueArea,
+        call: &Call,
+        tool: &ToolName,
+        cancel: &Cancel,
+    ) -> Option<Connection> {
+        match &call.caller.connection {
+            Some(name) if own.places.reads_a_connection() => {
+                Some(self.connections.connect(name, call, tool, cancel))
+            }
+            _ => own.connection.as_ref().map(|place| place.connect(call, tool, cancel)),
+        }
+    }
+
+    /// Returns the pull requests that a call asks about.
+    fn pull_requests_of(&self, call: &Call) -> Arc<dyn PullRequests> {
+        let chosen = call.caller.connection.as_deref();
+        let named = chosen.and_then(|name| self.connections.find(name));
+        Arc::clone(named.map_or(&self.web.pull_requests, |it| &it.pull_requests))
+    }
+
     fn area_of(&self, catalogue: &str) -> Option<&CatalogueArea> {
         self.catalogues.iter().find(|(name, _)| *name == catalogue).map(|(_, area)| area)
     }
@@ -278,6 +351,8 @@ impl World for Capabilities {
     }
 
     fn enter(&self, tool: &ToolName, call: &Call, cancel: &Cancel) -> Ctx {
+        let meter = Meter::default();
+        let cancel = &cancel.counting(Arc::new(meter.clone()));
         let own = tool.catalogue().and_then(|catalogue| self.area_of(catalogue));
         let WorkArea { area, commands } = own.map_or(&self.workspace, |own| &own.work);
         let principal = (!call.caller.is_local_user()).then(|| call.caller.principal.clone());
@@ -292,13 +367,11 @@ impl World for Capabilities {
             search: area.search(),
             commands,
             outside: Outside {
-                connection: own
-                    .and_then(|own| own.connection.as_ref())
-                    .map(|place| place.connect(call, tool, cancel)),
+                connection: own.and_then(|own| self.connection_of(own, call, tool, cancel)),
                 net: Arc::clone(&self.web.net),
                 web_search: Arc::clone(&self.web.search),
                 model: Arc::clone(&self.web.model),
-                pull_requests: Arc::clone(&self.web.pull_requests),
+                pull_requests: self.pull_requests_of(call),
                 subagents: self.web.subagents.of(subagent_owner),
                 reader: call.caller.principal.name.clone(),
             },
@@ -307,7 +380,7 @@ impl World for Capabilities {
             cancel: cancel.clone(),
             settings: own.map(|own| Arc::clone(&own.settings)).unwrap_or_default(),
             terms: CallTerms { limits: Limits::DEFAULT, is_read_only: false },
-            meter: Meter::default(),
+            meter,
             calls: None,
         }
     }

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use toolcrib_core::caller::is_connection_name;
 use toolcrib_core::net::Net;
 use toolcrib_core::{Call, Cancel, Connection, ToolName};
 use toolcrib_repositories::{
@@ -50,9 +51,6 @@ pub struct NamedPlace {
 /// The names that mean something else where a connection is named.
 const TAKEN_NAMES: [&str; 2] = ["workspace", "none"];
 
-/// The longest name of a connection.
-const LONGEST_NAME: usize = 64;
-
 impl NamedPlace {
     /// Reads an entry of `connections`.
     pub fn parse(entry: &str) -> Result<Self, CliError> {
@@ -68,8 +66,7 @@ impl NamedPlace {
 
     /// Fails if a connection can have no such name.
     pub fn check_name(name: &str) -> Result<(), CliError> {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-        if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(is_plain) {
+        if !is_connection_name(name) {
             let message = "a name has letters, digits, `-`, `_` and `.`, 64 at most";
             return Err(CliError::settings(message).hint("choose another name"));
         }
@@ -143,6 +140,10 @@ pub struct RepositoryOpener {
     pub enterprise_token: Option<String>,
     /// How repositories are read.
     pub options: GitRepositoryOptions,
+    /// The URL of the API that is asked about pull requests.
+    pull_request_api: String,
+    /// The folders in which the program `gh` is looked for.
+    program_path: OsString,
 }
 
 impl RepositoryOpener {
@@ -165,6 +166,8 @@ impl RepositoryOpener {
                 closed_folders: closed.to_owned(),
                 ..repository_options(settings)
             },
+            pull_request_api: settings.get(table::GITHUB_API_URL),
+            program_path: environment.get("PATH").cloned().unwrap_or_default(),
         }
     }
 
@@ -183,15 +186,10 @@ impl RepositoryOpener {
     }
 
     /// Returns the pull requests of GitHub. A question that names no repository is about the connected one.
-    pub(super) fn pull_requests(
-        &self,
-        settings: &Settings,
-        environment: &BTreeMap<String, OsString>,
-    ) -> GitHubPullRequests {
-        let api_url = settings.get(table::GITHUB_API_URL);
-        let connected = connected_place(settings, &settings.get(table::HIKAI_CONNECTION)).ok();
+    pub(super) fn pull_requests(&self, connected: Option<&RepositoryPlace>) -> GitHubPullRequests {
+        let api_url = self.pull_request_api.clone();
         let repository = match connected {
-            Some(RepositoryPlace::GitHub { api_url: of, owner, name, .. }) if of == api_url => {
+            Some(RepositoryPlace::GitHub { api_url: of, owner, name, .. }) if *of == api_url => {
                 Some(format!("{owner}/{name}"))
             }
             _ => None,
@@ -200,7 +198,7 @@ impl RepositoryOpener {
             token: self.token_for(&api_url),
             api_url,
             repository,
-            program_path: environment.get("PATH").cloned().unwrap_or_default(),
+            program_path: self.program_path.clone(),
         };
         GitHubPullRequests::new(Arc::clone(&self.net), access)
     }

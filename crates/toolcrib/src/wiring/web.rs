@@ -14,7 +14,7 @@ use toolcrib_core::subagent::Subagents;
 use toolcrib_core::web_search::WebSearch;
 use toolcrib_host::{SearchEngine, SearchEnginePlace};
 
-use super::connection::RepositoryOpener;
+use super::connection::{RepositoryOpener, connected_place};
 use crate::settings::{Settings, table};
 
 /// The environment variable with the key of the search engine.
@@ -88,7 +88,8 @@ impl WebAccess {
                 tokens: settings.get(table::AGENT_MAX_TOKENS),
             },
         };
-        let pull_requests = Arc::new(repositories.pull_requests(settings, environment));
+        let connected = connected_place(settings, &settings.get(table::HIKAI_CONNECTION)).ok();
+        let pull_requests = Arc::new(repositories.pull_requests(connected.as_ref()));
         Self { net, search, model, subagents, pull_requests }
     }
 }

@@ -18,7 +18,8 @@ use crate::opened::{Opened, Reply, Scratch, queue};
 
 fn over_http(name: &str, role: Role) -> Arc<Caller> {
     let principal = Principal { name: name.to_owned(), role };
-    Arc::new(Caller { principal, door: Door::Http, client: Some("test-client/1".to_owned()) })
+    let client = Some("test-client/1".to_owned());
+    Arc::new(Caller { principal, door: Door::Http, client, connection: None })
 }
 
 fn call_of(caller: &Arc<Caller>, tool: &str, args: Value) -> Call {

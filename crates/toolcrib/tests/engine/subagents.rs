@@ -350,7 +350,8 @@ fn a_subagent_in_the_background_can_be_killed_by_its_owner_alone() {
     let started = crib.call("clemini/task", json!({"prompt": "x", "background": true})).done();
     let look = |crib: &Opened, tool: &str, session: &str| {
         let principal = Principal { name: "other".to_owned(), role: Role::Agent };
-        let caller = Arc::new(Caller { principal, door: Door::Http, client: None });
+        let caller =
+            Arc::new(Caller { principal, door: Door::Http, client: None, connection: None });
         let call = toolcrib_core::Call::new(
             new_call_id(),
             SessionId(session.to_owned()),

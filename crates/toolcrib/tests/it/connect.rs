@@ -8,7 +8,13 @@ use crate::scratch::Scratch;
 
 /// Makes a repository beside the workspace with two commits, and returns its path.
 fn repository(scratch: &Scratch) -> String {
-    let path = scratch.path("repository");
+    repository_at(scratch, "repository", "fn second() {}\n")
+}
+
+/// Makes a repository with two commits, of which the second has this text in `src/main.rs`. Returns its path.
+pub(crate) fn repository_at(scratch: &Scratch, name: &str, text: &str) -> String {
+    let path = scratch.path(name);
+    let file = format!("{name}/src/main.rs");
     let git = |args: &[&str]| {
         let mut git = Command::new("git");
         git.args(["-c", "user.name=a", "-c", "user.email=a@example.org"]).arg("-C").arg(&path);
@@ -18,10 +24,10 @@ fn repository(scratch: &Scratch) -> String {
     };
     std::fs::create_dir(&path).unwrap();
     git(&["init", "-q", "-b", "main"]);
-    scratch.put_at("repository/src/main.rs", "fn first() {}\n");
+    scratch.put_at(&file, "fn first() {}\n");
     git(&["add", "-A"]);
     git(&["commit", "-qm", "one"]);
-    scratch.put_at("repository/src/main.rs", "fn second() {}\n");
+    scratch.put_at(&file, text);
     git(&["commit", "-qam", "two"]);
     path.display().to_string()
 }

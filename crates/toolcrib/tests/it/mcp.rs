@@ -133,6 +133,27 @@ fn a_question_that_nobody_waits_for_cannot_be_approved() {
 }
 
 #[test]
+fn a_tool_asks_the_person_at_the_client() {
+    let args = json!({"question": "Which port?", "options": ["3000", "8080"]});
+    for protocol in PROTOCOLS {
+        let scratch = Scratch::new();
+        let mut client = McpClient::start(&scratch, protocol, with_forms(), &[]);
+        let answer = json!({"action": "accept", "content": {"answer": "2"}});
+        let (form, result) = client.call_asked("ask_user", args.clone(), answer);
+        let message = form["message"].as_str().unwrap();
+        assert!(message.contains("Which port?") && message.contains("2. 8080"), "{message}");
+        assert!(text(&result).contains("8080"), "{result}");
+        let decline = json!({"action": "decline"});
+        let (_, result) = client.call_asked("ask_user", args.clone(), decline);
+        assert!(text(&result).contains("did not want to answer"), "{result}");
+        // A client that shows no forms has nobody who could be asked.
+        let mut client = McpClient::start(&scratch, protocol, json!({}), &[]);
+        let result = client.call("ask_user", args.clone());
+        assert!(text(&result).contains("nobody here who could be asked"), "{result}");
+    }
+}
+
+#[test]
 fn a_person_is_asked_in_the_client_and_their_answer_counts() {
     for protocol in PROTOCOLS {
         let scratch = Scratch::new();

@@ -121,7 +121,7 @@ fn declarations_are_clean_in_every_dialect() {
         .iter()
         .map(|it| it["function"]["name"].to_string())
         .collect();
-    assert!(names.len() == 36 && names.contains("\"wink__read_file\""), "{names:?}");
+    assert!(names.len() == 38 && names.contains("\"wink__read_file\""), "{names:?}");
     assert!(ran.stderr.contains("share a name"), "{}", ran.stderr);
     assert_eq!(scratch.run(["call", "nachos__calculator", "expression=1+1"]).code, 0);
     let ran = scratch.run(["--toolset", "wink", "tools", "--format", "mcp"]).json();

@@ -35,6 +35,8 @@ pub(in crate::command) struct ServerClient {
     connector: Connector,
     token: String,
     token_file: PathBuf,
+    /// The connection that calls read, if one was chosen.
+    connection: Option<String>,
 }
 
 /// A reply in JSON.
@@ -99,7 +101,12 @@ impl ServerReply {
 
 impl ServerClient {
     pub(super) fn new(connector: Connector, token: String, token_file: PathBuf) -> Self {
-        Self { connector, token, token_file }
+        Self { connector, token, token_file, connection: None }
+    }
+
+    /// Returns a client whose calls read this connection.
+    pub(in crate::command) fn choosing(self, connection: Option<String>) -> Self {
+        Self { connection, ..self }
     }
 
     /// Asks the server for its version, so that a wrong address or token is told before anything else.
@@ -214,6 +221,9 @@ impl ServerClient {
         }
         if let Some(prefer) = prefer {
             request = request.header("prefer", prefer);
+        }
+        if let Some(connection) = &self.connection {
+            request = request.header("x-toolcrib-connection", connection);
         }
         let body = body.map(ToString::to_string).unwrap_or_default();
         request
