@@ -26,6 +26,11 @@ pub trait Tree: Send + Sync {
     /// Returns the metadata of the file at `path`, following links.
     fn stat(&self, path: &str) -> Result<Meta, ToolError>;
 
+    /// Returns the metadata of several files, in their order. Some trees learn it with one question.
+    fn stat_each(&self, paths: &[String]) -> Vec<Result<Meta, ToolError>> {
+        paths.iter().map(|path| self.stat(path)).collect()
+    }
+
     /// Reads a regular file, `most` bytes of it at most.
     fn read(&self, path: &str, most: u64) -> Result<Content, ToolError>;
 

@@ -23,6 +23,11 @@ pub(crate) trait ObjectSource: Send + Sync {
     /// Returns the size of a blob.
     fn blob_size(&self, id: &ObjectId, cancel: &Cancel) -> Result<u64, ToolError>;
 
+    /// Returns the sizes of several blobs, in their order. Nothing stands for one that is missing.
+    fn blob_sizes(&self, ids: &[ObjectId], cancel: &Cancel) -> Result<Vec<Option<u64>>, ToolError> {
+        Ok(ids.iter().map(|id| self.blob_size(id, cancel).ok()).collect())
+    }
+
     /// Reads a blob piece by piece, until it ends or `piece` breaks; returns its size.
     fn read_blob(
         &self,

@@ -139,6 +139,13 @@ impl Tree for LazyConnection {
         self.with(|it| it.files.stat(path))
     }
 
+    fn stat_each(&self, paths: &[String]) -> Vec<Result<Meta, ToolError>> {
+        match self.with(|it| Ok(it.files.stat_each(paths))) {
+            Ok(metas) => metas,
+            Err(err) => paths.iter().map(|_| Err(err.clone())).collect(),
+        }
+    }
+
     fn read(&self, path: &str, most: u64) -> Result<Content, ToolError> {
         self.with(|it| it.files.read(path, most))
     }

@@ -70,6 +70,25 @@ impl Tree for RevisionFiles {
         }
     }
 
+    fn stat_each(&self, paths: &[String]) -> Vec<Result<Meta, ToolError>> {
+        let places: Vec<_> = paths.iter().map(|path| self.find(path)).collect();
+        let files = places.iter().flatten().filter(|place| place.kind == PlaceKind::File);
+        let ids: Vec<_> = files.map(|place| place.id).collect();
+        let Ok(sizes) = self.revision.source.blob_sizes(&ids, &self.cancel) else {
+            return paths.iter().map(|path| self.stat(path)).collect();
+        };
+        let mut sizes = sizes.into_iter();
+        let metas = places.into_iter().zip(paths).map(|(place, path)| match place?.kind {
+            PlaceKind::Directory => Ok(Meta { kind: EntryKind::Directory, size: 0 }),
+            PlaceKind::File => match sizes.next().flatten() {
+                Some(size) => Ok(Meta { kind: EntryKind::File, size }),
+                // Asked alone, it says what is wrong.
+                None => self.stat(path),
+            },
+        });
+        metas.collect()
+    }
+
     fn read(&self, path: &str, most: u64) -> Result<Content, ToolError> {
         let place = self.find_file(path)?;
         let most = usize::try_from(most).unwrap_or(usize::MAX);

@@ -28,6 +28,9 @@ const MOST_TREE_BYTES_AHEAD: u64 = 1 << 20;
 /// The largest commit that is read.
 const MOST_COMMIT_BYTES: u64 = 16 << 20;
 
+/// How many questions are written before the first answer is read. All of them fit into a pipe.
+const MOST_ASKED_AHEAD: usize = 256;
+
 /// The objects of a git repository.
 pub(super) struct GitObjects {
     git: GitProgram,
@@ -239,6 +242,22 @@ impl ObjectSource for GitObjects {
     fn blob_size(&self, id: &ObjectId, cancel: &Cancel) -> Result<u64, ToolError> {
         let header = self.header(id, cancel)?;
         header.map(|header| header.size).ok_or_else(|| missing_object(id))
+    }
+
+    fn blob_sizes(&self, ids: &[ObjectId], cancel: &Cancel) -> Result<Vec<Option<u64>>, ToolError> {
+        let mut sizes = Vec::with_capacity(ids.len());
+        for some in ids.chunks(MOST_ASKED_AHEAD) {
+            let answers = self.ask(ChildPurpose::Sizes, cancel, &mut |child, patience| {
+                child.ask_ahead(some)?;
+                let mut answers = Vec::with_capacity(some.len());
+                for _ in some {
+                    answers.push(child.next(patience)?.map(|header| header.size));
+                }
+                Ok((answers, AfterAnswer::Ready))
+            })?;
+            sizes.extend(answers);
+        }
+        Ok(sizes)
     }
 
     fn read_blob(

@@ -103,13 +103,13 @@ impl Tool for ListFiles {
             .into_iter()
             .filter(|entry| entry.kind == EntryKind::File && is_wanted(&entry.name))
             .map(|entry| entry.name);
-        let mut files = Vec::new();
-        for name in names.by_ref().take(limit) {
-            let path = join(base, &name);
-            // A file that cannot be read is listed all the same.
-            let size = tree.stat(&path).map_or(0, |meta| meta.size);
-            files.push(FileEntry { path, name, size });
-        }
+        let shown: Vec<String> = names.by_ref().take(limit).collect();
+        let paths: Vec<String> = shown.iter().map(|name| join(base, name)).collect();
+        let metas = tree.stat_each(&paths).into_iter();
+        // A file that cannot be read is listed all the same.
+        let sizes = metas.map(|meta| meta.map_or(0, |meta| meta.size));
+        let named = paths.into_iter().zip(shown).zip(sizes);
+        let files = named.map(|((path, name), size)| FileEntry { path, name, size }).collect();
         Ok(Reply { files, truncated: names.next().is_some(), warnings })
     }
 }
