@@ -8,7 +8,7 @@ use toolcrib_core::canonical::Digest;
 use toolcrib_core::nearest::nearest;
 use toolcrib_core::{Cancel, ErrorKind, InnerCalls, Meter, Outcome, ToolError};
 
-use crate::budget::{Budget, Spent};
+use crate::budget::{Budget, BudgetExceeded};
 use crate::conversation::{Message, ModelTurn, WantedCall};
 use crate::endpoint::{AgentModel, TurnRequest};
 use crate::loop_tools::{LoopTool, LoopTools};
@@ -51,9 +51,9 @@ pub(crate) struct Progress {
 /// How a loop ended.
 #[derive(Clone, Debug)]
 pub(crate) enum LoopEnd {
-    /// The model has no more wishes.
+    /// The model wants no more calls.
     Completed(String),
-    Spent(Spent),
+    Spent(BudgetExceeded),
     /// The same call failed again and again.
     Stuck(String),
     Failed(ToolError),
@@ -108,7 +108,7 @@ impl AgentLoop<'_> {
         };
         let turn = match self.model.turn(&request, self.cancel) {
             Err(err) if err.kind == ErrorKind::Timeout && self.budget.left().is_zero() => {
-                return Ok(StepEnd::Over(LoopEnd::Spent(Spent::Time)));
+                return Ok(StepEnd::Over(LoopEnd::Spent(BudgetExceeded::Time)));
             }
             turn => turn?,
         };
@@ -123,7 +123,7 @@ impl AgentLoop<'_> {
         if let Err(spent) = self.budget.check_turn() {
             return Ok(StepEnd::Over(LoopEnd::Spent(spent)));
         }
-        let stuck = self.make_all(&calls)?;
+        let stuck = self.make_calls(&calls)?;
         if let Some(tool) = stuck {
             return Ok(StepEnd::Over(LoopEnd::Stuck(tool)));
         }
@@ -159,13 +159,13 @@ impl AgentLoop<'_> {
 
     /// Makes the calls of a turn, and adds their replies in the order of the calls: those that only read side by side,
     /// the others one after the other. Returns the tool of a call that failed too often.
-    fn make_all(&mut self, wanted: &[WantedCall]) -> Result<Option<String>, ToolError> {
+    fn make_calls(&mut self, wanted: &[WantedCall]) -> Result<Option<String>, ToolError> {
         let mut stuck = None;
         let mut rest = wanted;
         let mut room = MOST_CALLS_PER_TURN;
         while let Some(first) = rest.first() {
             let reads =
-                |call: &WantedCall| self.tools.find(&call.tool).is_none_or(|it| it.only_reads);
+                |call: &WantedCall| self.tools.find(&call.tool).is_none_or(|it| it.is_read_only);
             let together = if reads(first) {
                 rest.iter().take(MOST_SIDE_BY_SIDE).take_while(|call| reads(call)).count()
             } else {
@@ -181,7 +181,7 @@ impl AgentLoop<'_> {
                 self.make_together(now)
             };
             for (call, reply) in now.iter().zip(replies) {
-                let (text, is_stuck) = self.counted(call, reply);
+                let (text, is_stuck) = self.count_failure(call, reply);
                 stuck = stuck.or(is_stuck.then(|| call.tool.clone()));
                 self.progress.messages.push(Message::Reply { id: call.id.clone(), text });
             }
@@ -231,7 +231,7 @@ impl AgentLoop<'_> {
     }
 
     /// Counts how often this call failed. Returns the text for the model, and whether the loop must end.
-    fn counted(&mut self, call: &WantedCall, reply: CallReply) -> (String, bool) {
+    fn count_failure(&mut self, call: &WantedCall, reply: CallReply) -> (String, bool) {
         let args = call.args.as_ref().unwrap_or(&Value::Null);
         let digest = Digest::of(&call.tool, args);
         if !reply.is_failure {
@@ -272,7 +272,7 @@ impl CallReply {
         Self { text: reply.to_string(), is_failure: true }
     }
 
-    /// Returns the reply to a call beyond what one turn may have. It is no failure of the call.
+    /// Returns the reply to a call beyond what one turn may have. The call did not fail: it was not made.
     fn not_made() -> Self {
         let mut reply = Map::new();
         let why = format!(

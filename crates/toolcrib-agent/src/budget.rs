@@ -25,7 +25,7 @@ pub(crate) struct Budget {
 
 /// Why a loop may not go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Spent {
+pub(crate) enum BudgetExceeded {
     Turns(u64),
     Tokens(u64),
     Time,
@@ -39,19 +39,19 @@ impl Budget {
     }
 
     /// Fails if another turn would be beyond the budget.
-    pub(crate) fn check(&self) -> Result<(), Spent> {
+    pub(crate) fn check(&self) -> Result<(), BudgetExceeded> {
         if self.turns >= self.limits.turns {
-            return Err(Spent::Turns(self.limits.turns));
+            return Err(BudgetExceeded::Turns(self.limits.turns));
         }
         self.check_turn()
     }
 
     /// Fails if the turn under way is beyond the budget.
-    pub(crate) fn check_turn(&self) -> Result<(), Spent> {
+    pub(crate) fn check_turn(&self) -> Result<(), BudgetExceeded> {
         if self.tokens >= self.limits.tokens {
-            return Err(Spent::Tokens(self.limits.tokens));
+            return Err(BudgetExceeded::Tokens(self.limits.tokens));
         }
-        if self.left().is_zero() { Err(Spent::Time) } else { Ok(()) }
+        if self.left().is_zero() { Err(BudgetExceeded::Time) } else { Ok(()) }
     }
 
     /// Counts a turn.
@@ -79,7 +79,7 @@ impl Budget {
     }
 }
 
-impl Spent {
+impl BudgetExceeded {
     /// Returns a sentence about it, with the next step.
     pub(crate) fn sentence(self) -> String {
         match self {
@@ -112,16 +112,16 @@ mod tests {
         assert_eq!(turns.check(), Ok(()));
         turns.add_turn(1);
         turns.add_turn(1);
-        assert_eq!((turns.check(), turns.check_turn()), (Err(Spent::Turns(2)), Ok(())));
+        assert_eq!((turns.check(), turns.check_turn()), (Err(BudgetExceeded::Turns(2)), Ok(())));
         let mut tokens = budget(9, 100, hour);
         tokens.add_turn(99);
         assert_eq!(tokens.check(), Ok(()));
         tokens.add_turn(1);
         assert_eq!(
             (tokens.check(), tokens.check_turn()),
-            (Err(Spent::Tokens(100)), Err(Spent::Tokens(100)))
+            (Err(BudgetExceeded::Tokens(100)), Err(BudgetExceeded::Tokens(100)))
         );
-        assert_eq!(budget(9, 100, Duration::ZERO).check(), Err(Spent::Time));
+        assert_eq!(budget(9, 100, Duration::ZERO).check(), Err(BudgetExceeded::Time));
     }
 
     #[test]

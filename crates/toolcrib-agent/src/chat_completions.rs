@@ -17,7 +17,7 @@ use crate::endpoint::{AgentModel, ModelPlace, TurnRequest};
 /// The most bytes of an answer.
 const MOST_ANSWER_BYTES: usize = 4 << 20;
 
-/// How often a request is sent that the endpoint has no room for.
+/// The most times that a request is sent while the endpoint is busy.
 const MOST_ATTEMPTS: u32 = 4;
 
 /// The first wait before a request is sent again, if the endpoint names none. Each further one is twice as long.
@@ -26,7 +26,7 @@ const FIRST_WAIT: Duration = Duration::from_secs(1);
 /// The longest wait before a request is sent again.
 const LONGEST_WAIT: Duration = Duration::from_mins(1);
 
-/// How long a wait goes on before it looks whether it was cancelled.
+/// How long a wait goes on before it checks whether it was cancelled.
 const CANCEL_CHECK: Duration = Duration::from_millis(50);
 
 /// About how many bytes a token has, where an endpoint does not count.

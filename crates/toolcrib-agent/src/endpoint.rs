@@ -22,9 +22,9 @@ pub struct TurnRequest<'a> {
     pub messages: &'a [Message],
     /// The tools, declared as OpenAI's function calling has it.
     pub tools: &'a Value,
-    /// The time in which the turn must be there.
+    /// How long the turn may take.
     pub time: Duration,
-    /// Counts what goes to and fro.
+    /// Counts the bytes sent and received.
     pub meter: &'a Meter,
 }
 

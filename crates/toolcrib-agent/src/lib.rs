@@ -1,5 +1,5 @@
 //! The agent loop: it asks a model, makes the calls that the model wants, adds the replies, and begins again, until the
-//! model has no more wishes or the budget is spent. Every call takes the path of all calls.
+//! model wants no more calls, or the budget is spent. Every call takes the path of all calls.
 
 mod agent_loop;
 mod budget;
@@ -12,4 +12,4 @@ mod subagents;
 pub use budget::LoopLimits;
 pub use chat_completions::ChatCompletions;
 pub use endpoint::{AgentModel, ModelPlace, TurnRequest};
-pub use subagents::{OwnSubagents, ProcessLifetime, SubagentOwner, SubagentPool};
+pub use subagents::{CallerSubagents, ProcessLifetime, SubagentOwner, SubagentPool};

@@ -22,7 +22,7 @@ pub(crate) struct LoopTools {
 pub(crate) struct LoopTool {
     pub(crate) name: ToolName,
     /// Whether its calls can run side by side.
-    pub(crate) only_reads: bool,
+    pub(crate) is_read_only: bool,
 }
 
 impl LoopTools {
@@ -45,8 +45,8 @@ impl LoopTools {
             };
             let name = one[0]["function"]["name"].as_str().unwrap_or_default().to_owned();
             declared.append(&mut one);
-            let only_reads = offer.tool.declaration().effect != Effect::Write;
-            by_name.insert(name, LoopTool { name: offer.full_name().clone(), only_reads });
+            let is_read_only = offer.tool.declaration().effect != Effect::Write;
+            by_name.insert(name, LoopTool { name: offer.full_name().clone(), is_read_only });
         }
         Self { declared: Value::Array(declared), by_name }
     }

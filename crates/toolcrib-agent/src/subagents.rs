@@ -23,7 +23,7 @@ const MOST_REMEMBERED: usize = 256;
 /// How long the end of subagents that were told to stop is waited for.
 const CLOSE_TIME: Duration = Duration::from_secs(5);
 
-/// How long a wait goes on before it looks whether it was cancelled.
+/// How long a wait goes on before it checks whether it was cancelled.
 const CANCEL_CHECK: Duration = Duration::from_millis(100);
 
 /// What a subagent is told before its task.
@@ -80,7 +80,7 @@ pub struct SubagentOwner {
 }
 
 /// The subagents of one caller.
-pub struct OwnSubagents {
+pub struct CallerSubagents {
     /// All subagents of the process.
     pub pool: Arc<SubagentPool>,
     /// The model that does the work, if one is configured.
@@ -97,7 +97,7 @@ impl SubagentPool {
         Self { lifetime, background: Mutex::default(), changed: Condvar::new() }
     }
 
-    /// Fails if this process ends with its call, so that no subagent could go on after it.
+    /// Fails if no subagent can outlive its call, because the process ends with the call.
     fn check_background(&self) -> Result<(), ToolError> {
         if self.lifetime == ProcessLifetime::ManyCalls {
             return Ok(());
@@ -110,8 +110,8 @@ impl SubagentPool {
         ))
     }
 
-    /// Ends the subagents of principals of which `is_gone` says that they are nobody any more.
-    pub fn end_of(&self, is_gone: &dyn Fn(&Principal) -> bool) {
+    /// Ends the subagents of principals that `is_gone` reports as removed.
+    pub fn end_subagents_of(&self, is_gone: &dyn Fn(&Principal) -> bool) {
         for task in self.background().tasks.values() {
             if task.owner.principal.as_ref().is_some_and(is_gone) {
                 task.cancel.cancel();
@@ -202,7 +202,7 @@ fn printed(text: &str) -> Printed {
     }
 }
 
-impl OwnSubagents {
+impl CallerSubagents {
     fn model(&self) -> Result<&Arc<dyn AgentModel>, ToolError> {
         self.model.as_ref().ok_or_else(NoSubagents::error)
     }
@@ -213,7 +213,7 @@ impl OwnSubagents {
     }
 }
 
-impl Subagents for OwnSubagents {
+impl Subagents for CallerSubagents {
     fn host(&self) -> Option<&str> {
         self.model.as_ref().map(|model| model.host())
     }

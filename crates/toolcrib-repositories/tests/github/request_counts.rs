@@ -135,6 +135,10 @@ fn what_is_sent_is_counted_for_the_call_that_it_is_sent_for() {
     let read = |cancel: &Cancel, path: &str| {
         repository.files_for(cancel).read(path, 1 << 20).unwrap();
     };
+    // It was opened for no call.
+    let (opening, opening_cancel) = call();
+    repository.charge_background(&opening_cancel);
+    assert_eq!(connections(&opening), [(3, true)]);
     // The listing and the file.
     read(&first_cancel, "part0/dir0/f0.txt");
     read(&second_cancel, "part0/dir0/f1.txt");

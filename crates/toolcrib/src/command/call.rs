@@ -14,7 +14,7 @@ use super::difference;
 use super::event_loop::{block_on, interrupted};
 use super::live_output::{LiveView, OutputShown};
 use super::outcome_gathering;
-use super::prompt::{TerminalClient, TerminalPrompt};
+use super::prompt::{PersonAtTerminal, TerminalPrompt};
 use super::remote;
 use super::remote_call;
 use super::render::{self, PriorApproval};
@@ -46,7 +46,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &CallArgs) -> Resul
     }
     let mut runtime = crib.runtime(approver(global, Some(terminal), &crib, args))?;
     let answer_time = crib.settings.get(table::POLICY_APPROVAL_SECONDS);
-    if let Some(person) = TerminalClient::on_terminal(terminal, answer_time) {
+    if let Some(person) = PersonAtTerminal::on_terminal(terminal, answer_time) {
         runtime.client = Arc::new(person);
     }
     let mut call = call_at_terminal(session(), tool, Value::Null);

@@ -1,13 +1,13 @@
 //! Asks a person on the terminal about a call. What is shown is what will run.
 
 mod change_call;
-mod client;
 mod device;
 mod dialog;
 mod keys;
 mod page;
 mod question_page;
 mod text;
+mod tool_question;
 mod wink_form;
 
 use std::cell::Cell;
@@ -22,11 +22,11 @@ use toolcrib_ledger::new_call_id;
 use toolcrib_runtime::{AnswerFuture, Approver, Prompt, Question};
 
 use self::change_call::ChangedArgs;
-pub(super) use self::client::TerminalClient;
 use self::device::{Device, Input, KeyMode, TypedLine, Waker};
 use self::dialog::{ANSWERED_BY, Dialog, Reaction};
 pub(super) use self::question_page::ChangeOffer;
 use self::question_page::{PageMaker, QuestionForm};
+pub(super) use self::tool_question::PersonAtTerminal;
 use super::screen::Screen;
 use crate::settings::Settings;
 use crate::settings::{AskStyle, table};

@@ -298,7 +298,7 @@ impl Capabilities {
 
     /// Ends the commands of principals of which `is_gone` says that they are nobody any more.
     pub(super) fn end_commands_of(&self, is_gone: &dyn Fn(&Principal) -> bool) {
-        self.web.subagents.pool.end_of(is_gone);
+        self.web.subagents.pool.end_subagents_of(is_gone);
         self.workspace.commands.end_commands_of(is_gone);
         for (_, catalogue) in &self.catalogues {
             catalogue.work.commands.end_commands_of(is_gone);

@@ -5,7 +5,8 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use toolcrib_agent::{
-    AgentModel, ChatCompletions, LoopLimits, ModelPlace, OwnSubagents, SubagentOwner, SubagentPool,
+    AgentModel, CallerSubagents, ChatCompletions, LoopLimits, ModelPlace, SubagentOwner,
+    SubagentPool,
 };
 use toolcrib_core::model::{Model, NoModel};
 use toolcrib_core::net::Net;
@@ -46,7 +47,7 @@ impl SubagentAccess {
     /// Returns the subagents of one caller.
     pub(super) fn of(&self, owner: SubagentOwner) -> Arc<dyn Subagents> {
         let Self { pool, model, limits } = self.clone();
-        Arc::new(OwnSubagents { pool, model, limits, owner })
+        Arc::new(CallerSubagents { pool, model, limits, owner })
     }
 }
 

@@ -1,4 +1,4 @@
-//! The person at the terminal, whom a tool asks: they read its question there, and type a line.
+//! The question of a tool to the person at the terminal. They read it there, and type a line.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc;
@@ -16,13 +16,13 @@ use super::{OpenQuestion, take_screen};
 use crate::terminal::{Paint, Terminal};
 
 /// The person at the terminal.
-pub(in crate::command) struct TerminalClient {
+pub(in crate::command) struct PersonAtTerminal {
     terminal: Terminal,
     /// How long they have to answer.
     time: Duration,
 }
 
-impl TerminalClient {
+impl PersonAtTerminal {
     /// Returns the person at the terminal, if there is one.
     pub(in crate::command) fn on_terminal(terminal: Terminal, time: Duration) -> Option<Self> {
         Device::is_there().then_some(Self { terminal, time })
@@ -84,7 +84,7 @@ fn taken_away() -> ToolError {
         .hint("decide what is sensible, and say what you decided")
 }
 
-impl CallingClient for TerminalClient {
+impl CallingClient for PersonAtTerminal {
     fn ask(&self, questions: BTreeMap<String, ClientQuestion>) -> ClientFuture<'_, Answers> {
         Box::pin(async move {
             let mut answers = Answers::new();
