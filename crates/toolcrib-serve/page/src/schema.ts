@@ -1804,8 +1804,13 @@ export interface operations {
                             caller: {
                                 /** @description What the client calls itself. It is shown and recorded, and nothing is decided by it. */
                                 client?: string | null;
+                                /**
+                                 * @description The connection that the caller chose, by the name that the operator gave it. Without one, it is that of the
+                                 *     settings.
+                                 */
+                                connection?: string | null;
                                 /** @description The door that took the call. */
-                                door: "terminal" | "http" | "mcp" | "plugin";
+                                door: "terminal" | "http" | "mcp" | "plugin" | "agent";
                                 /** @description Who calls. */
                                 principal: {
                                     /** @description The name of the token, or of the user, or `oauth:SERVER#NAME`, or `page:user-UID`. */
@@ -2090,8 +2095,13 @@ export interface operations {
                             caller: {
                                 /** @description What the client calls itself. It is shown and recorded, and nothing is decided by it. */
                                 client?: string | null;
+                                /**
+                                 * @description The connection that the caller chose, by the name that the operator gave it. Without one, it is that of the
+                                 *     settings.
+                                 */
+                                connection?: string | null;
                                 /** @description The door that took the call. */
-                                door: "terminal" | "http" | "mcp" | "plugin";
+                                door: "terminal" | "http" | "mcp" | "plugin" | "agent";
                                 /** @description Who calls. */
                                 principal: {
                                     /** @description The name of the token, or of the user, or `oauth:SERVER#NAME`, or `page:user-UID`. */
@@ -2386,7 +2396,7 @@ export interface operations {
                 changed?: boolean;
                 /** @description What was decided. `ask` is a call about which a person was asked, whatever they said. */
                 decision?: "allow" | "ask" | "deny";
-                door?: "terminal" | "http" | "mcp" | "plugin";
+                door?: "terminal" | "http" | "mcp" | "plugin" | "agent";
                 /** @description The most calls to return. */
                 limit?: number;
                 outcome?: "ok" | "command_failed" | "error" | "refused" | "unknown" | "open";
@@ -2422,6 +2432,8 @@ export interface operations {
                             by: string | null;
                             call: string;
                             client: string | null;
+                            /** @description The connection that the caller chose. */
+                            connection?: string | null;
                             decision: string | null;
                             door: string | null;
                             /** @description What its tool does: `none`, `compute`, `read` or `write`. */
@@ -2585,6 +2597,8 @@ export interface operations {
                                 tool: string;
                             }[];
                             client: string | null;
+                            /** @description The connection that the caller chose. */
+                            connection?: string | null;
                             decision: string | null;
                             /** @description The directory in which its command started. */
                             directory: string | null;
@@ -2754,7 +2768,7 @@ export interface operations {
                 changed?: boolean;
                 /** @description What was decided. `ask` is a call about which a person was asked, whatever they said. */
                 decision?: "allow" | "ask" | "deny";
-                door?: "terminal" | "http" | "mcp" | "plugin";
+                door?: "terminal" | "http" | "mcp" | "plugin" | "agent";
                 /** @description The most calls to return. */
                 limit?: number;
                 outcome?: "ok" | "command_failed" | "error" | "refused" | "unknown" | "open";
@@ -2797,7 +2811,7 @@ export interface operations {
                 changed?: boolean;
                 /** @description What was decided. `ask` is a call about which a person was asked, whatever they said. */
                 decision?: "allow" | "ask" | "deny";
-                door?: "terminal" | "http" | "mcp" | "plugin";
+                door?: "terminal" | "http" | "mcp" | "plugin" | "agent";
                 /** @description The most calls to return. */
                 limit?: number;
                 outcome?: "ok" | "command_failed" | "error" | "refused" | "unknown" | "open";
@@ -4287,6 +4301,8 @@ export interface operations {
                         sessions: {
                             calls: number;
                             client: string | null;
+                            /** @description The connections that its calls chose. Without one, a call reads that of the settings. */
+                            connections?: string[];
                             door: string | null;
                             failed: number;
                             /** @description When its first call in this span was made. */
@@ -4374,6 +4390,8 @@ export interface operations {
                             by: string | null;
                             call: string;
                             client: string | null;
+                            /** @description The connection that the caller chose. */
+                            connection?: string | null;
                             decision: string | null;
                             door: string | null;
                             /** @description What its tool does: `none`, `compute`, `read` or `write`. */
@@ -4434,6 +4452,8 @@ export interface operations {
                         session: {
                             calls: number;
                             client: string | null;
+                            /** @description The connections that its calls chose. Without one, a call reads that of the settings. */
+                            connections?: string[];
                             door: string | null;
                             failed: number;
                             /** @description When its first call in this span was made. */

@@ -206,6 +206,7 @@ function Head({ data, waiting }: { data: OneSession; waiting: WaitingCalls }) {
           <dt>Agent</dt>
           <dd>
             {askerWords(session)} over {doorWords(session.door)}
+            {session.connections?.length ? `, reading ${session.connections.join(", ")}` : ""}
           </dd>
         </div>
         {isMadeUp(session.session) && (
