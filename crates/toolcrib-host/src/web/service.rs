@@ -95,7 +95,8 @@ mod tests {
 
     #[test]
     fn an_answer_is_accounted_whether_it_is_an_error_or_not() {
-        let words = ServiceWords { what: "the model", setting: "model.url", key: "KEY" };
+        let words =
+            ServiceWords { what: "the model", setting: "model.url", refused: "check the key" };
         for (status, expected) in
             [(200, (1, 9, 0)), (500, (1, 9, 0)), (301, (1, 9, 0)), (0, (0, 0, 1))]
         {

@@ -206,9 +206,14 @@ function Head({ data, waiting }: { data: OneSession; waiting: WaitingCalls }) {
           <dt>Agent</dt>
           <dd>
             {askerWords(session)} over {doorWords(session.door)}
-            {session.connections?.length ? `, reading ${session.connections.join(", ")}` : ""}
           </dd>
         </div>
+        {session.connections && session.connections.length > 0 && (
+          <div>
+            <dt>Reads</dt>
+            <dd class="mono">{session.connections.map(oneLine).join(", ")}</dd>
+          </div>
+        )}
         {isMadeUp(session.session) && (
           <div>
             <dt>Id</dt>
