@@ -3,21 +3,24 @@
 use std::collections::HashMap;
 use std::thread;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use toolcrib_core::canonical::Digest;
 use toolcrib_core::nearest::nearest;
 use toolcrib_core::{Cancel, ErrorKind, InnerCalls, Meter, Outcome, ToolError};
 
-use crate::budget::{Budget, BudgetExceeded};
-use crate::conversation::{Message, ModelTurn, WantedCall};
+use crate::budget::{BudgetExceeded, LoopBudget};
+use crate::conversation::{AnswerLength, Message, ModelTurn, WantedCall};
 use crate::endpoint::{AgentModel, TurnRequest};
 use crate::loop_tools::{LoopTool, LoopTools};
 
 /// How many calls that only read run side by side.
 const MOST_SIDE_BY_SIDE: usize = 8;
 
-/// How many calls of one turn are made. The others are answered with a request to ask again.
+/// How many calls of one turn are made. The others are not even kept.
 const MOST_CALLS_PER_TURN: usize = 32;
+
+/// The most bytes of a whole conversation.
+const MOST_CONVERSATION_BYTES: usize = 16 << 20;
 
 /// After how many failures of the same call the model is told to do something else.
 const NOTICED_FAILURES: u32 = 3;
@@ -33,15 +36,15 @@ pub(crate) struct AgentLoop<'a> {
     pub(crate) model: &'a dyn AgentModel,
     pub(crate) calls: &'a dyn InnerCalls,
     pub(crate) tools: LoopTools,
-    pub(crate) budget: Budget,
+    pub(crate) budget: LoopBudget,
     pub(crate) meter: &'a Meter,
     pub(crate) cancel: &'a Cancel,
-    pub(crate) progress: Progress,
+    pub(crate) progress: LoopProgress,
 }
 
 /// How far a loop is.
 #[derive(Default)]
-pub(crate) struct Progress {
+pub(crate) struct LoopProgress {
     pub(crate) messages: Vec<Message>,
     /// How often each call failed, by its digest.
     failures: HashMap<Digest, u32>,
@@ -60,12 +63,12 @@ pub(crate) enum LoopEnd {
 }
 
 /// How a step ended.
-enum StepEnd {
+enum TurnEnd {
     Acted,
     Over(LoopEnd),
 }
 
-impl Progress {
+impl LoopProgress {
     /// Returns the beginning of a conversation.
     pub(crate) fn begin(instructions: String, request: String) -> Self {
         let messages = vec![Message::Instructions(instructions), Message::Request(request)];
@@ -84,21 +87,21 @@ impl Progress {
 
 impl AgentLoop<'_> {
     /// Takes step after step until the loop ends. `after_step` is called between them.
-    pub(crate) fn run(&mut self, after_step: &dyn Fn(&Progress)) -> LoopEnd {
+    pub(crate) fn run(&mut self, after_step: &dyn Fn(&LoopProgress)) -> LoopEnd {
         loop {
             match self.step() {
-                Ok(StepEnd::Acted) => after_step(&self.progress),
-                Ok(StepEnd::Over(end)) => return end,
+                Ok(TurnEnd::Acted) => after_step(&self.progress),
+                Ok(TurnEnd::Over(end)) => return end,
                 Err(err) => return LoopEnd::Failed(err),
             }
         }
     }
 
     /// Asks the model, makes the calls that it wants, and adds the replies.
-    fn step(&mut self) -> Result<StepEnd, ToolError> {
+    fn step(&mut self) -> Result<TurnEnd, ToolError> {
         self.cancel.check()?;
         if let Err(spent) = self.budget.check() {
-            return Ok(StepEnd::Over(LoopEnd::Spent(spent)));
+            return Ok(TurnEnd::Over(LoopEnd::Spent(spent)));
         }
         let request = TurnRequest {
             messages: &self.progress.messages,
@@ -108,35 +111,57 @@ impl AgentLoop<'_> {
         };
         let turn = match self.model.turn(&request, self.cancel) {
             Err(err) if err.kind == ErrorKind::Timeout && self.budget.left().is_zero() => {
-                return Ok(StepEnd::Over(LoopEnd::Spent(BudgetExceeded::Time)));
+                return Ok(TurnEnd::Over(LoopEnd::Spent(BudgetExceeded::Time)));
             }
             turn => turn?,
         };
-        let ModelTurn { text, calls, tokens, is_cut } = turn;
+        let ModelTurn { text, mut calls, tokens, length } = turn;
+        let left_out = calls.len().saturating_sub(MOST_CALLS_PER_TURN);
+        calls.truncate(MOST_CALLS_PER_TURN);
         self.budget.add_turn(tokens);
         self.progress.messages.push(Message::Turn { text: text.clone(), calls: calls.clone() });
         if calls.is_empty() {
-            return Ok(self.ended_turn(text, is_cut));
+            return Ok(self.ended_turn(text, length));
         }
         self.progress.silent_turns = 0;
         // Checked inside the turn too: the calls of one turn can cost as much as many turns.
         if let Err(spent) = self.budget.check_turn() {
-            return Ok(StepEnd::Over(LoopEnd::Spent(spent)));
+            return Ok(TurnEnd::Over(LoopEnd::Spent(spent)));
         }
         let stuck = self.make_calls(&calls)?;
         if let Some(tool) = stuck {
-            return Ok(StepEnd::Over(LoopEnd::Stuck(tool)));
+            return Ok(TurnEnd::Over(LoopEnd::Stuck(tool)));
         }
+        if left_out > 0 {
+            let text = format!(
+                "{left_out} further calls were left out: a turn has {MOST_CALLS_PER_TURN} at most. Make them in your next turn."
+            );
+            self.progress.messages.push(Message::Request(text));
+        }
+        self.check_size()?;
         if let Some(warning) = self.budget.warning() {
             self.progress.messages.push(Message::Request(warning));
         }
-        Ok(StepEnd::Acted)
+        Ok(TurnEnd::Acted)
+    }
+
+    /// Fails if the conversation is larger than any model reads.
+    fn check_size(&self) -> Result<(), ToolError> {
+        let bytes: usize = self.progress.messages.iter().map(Message::bytes).sum();
+        if bytes <= MOST_CONVERSATION_BYTES {
+            return Ok(());
+        }
+        let message =
+            format!("the conversation has {bytes} bytes; it may have {MOST_CONVERSATION_BYTES}");
+        Err(ToolError::new(ErrorKind::TooLarge, message)
+            .hint("give the subagent less to do at a time"))
     }
 
     /// Ends a turn in which the model wants nothing.
-    fn ended_turn(&mut self, text: String, is_cut: bool) -> StepEnd {
+    fn ended_turn(&mut self, text: String, length: AnswerLength) -> TurnEnd {
+        let is_cut = length == AnswerLength::Cut;
         if !text.is_empty() && !is_cut {
-            return StepEnd::Over(LoopEnd::Completed(text));
+            return TurnEnd::Over(LoopEnd::Completed(text));
         }
         self.progress.silent_turns += 1;
         if self.progress.silent_turns >= MOST_SILENT_TURNS {
@@ -146,7 +171,7 @@ impl AgentLoop<'_> {
                 "the model says nothing and makes no call"
             };
             let err = ToolError::new(ErrorKind::Failed, message);
-            return StepEnd::Over(LoopEnd::Failed(err));
+            return TurnEnd::Over(LoopEnd::Failed(err));
         }
         let ask = if is_cut {
             "Your answer was cut because it was too long. Answer again, and shorter."
@@ -154,7 +179,7 @@ impl AgentLoop<'_> {
             "You said nothing. Go on with the task, or report what is done."
         };
         self.progress.messages.push(Message::Request(ask.to_owned()));
-        StepEnd::Acted
+        TurnEnd::Acted
     }
 
     /// Makes the calls of a turn, and adds their replies in the order of the calls: those that only read side by side,
@@ -162,7 +187,6 @@ impl AgentLoop<'_> {
     fn make_calls(&mut self, wanted: &[WantedCall]) -> Result<Option<String>, ToolError> {
         let mut stuck = None;
         let mut rest = wanted;
-        let mut room = MOST_CALLS_PER_TURN;
         while let Some(first) = rest.first() {
             let reads =
                 |call: &WantedCall| self.tools.find(&call.tool).is_none_or(|it| it.is_read_only);
@@ -174,10 +198,9 @@ impl AgentLoop<'_> {
             let (now, later) = rest.split_at(together);
             rest = later;
             self.cancel.check()?;
-            let replies = if room < now.len() || self.budget.left().is_zero() {
+            let replies = if self.budget.left().is_zero() {
                 now.iter().map(|_| CallReply::not_made()).collect()
             } else {
-                room -= now.len();
                 self.make_together(now)
             };
             for (call, reply) in now.iter().zip(replies) {
@@ -209,11 +232,7 @@ impl AgentLoop<'_> {
         };
         match &wanted.args {
             Ok(args) => CallReply::of(self.calls.call(name.clone(), args.clone(), None)),
-            Err(why) => {
-                let message = format!("the arguments are not JSON that can be read: {why}");
-                let hint = "send one JSON object that fits the schema of the tool";
-                CallReply::failed(json!({"error": message, "hint": hint}))
-            }
+            Err(err) => CallReply::failed(json!({"error": err.message, "hint": err.hint})),
         }
     }
 
@@ -272,14 +291,9 @@ impl CallReply {
         Self { text: reply.to_string(), is_failure: true }
     }
 
-    /// Returns the reply to a call beyond what one turn may have. The call did not fail: it was not made.
+    /// Returns the reply to a call for which there was no time. The call did not fail: it was not made.
     fn not_made() -> Self {
-        let mut reply = Map::new();
-        let why = format!(
-            "the call was not made: a turn has {MOST_CALLS_PER_TURN} calls at most, and an end"
-        );
-        reply.insert("error".to_owned(), why.into());
-        reply.insert("hint".to_owned(), "make it in your next turn".into());
-        Self { text: Value::Object(reply).to_string(), is_failure: false }
+        let text = json!({"error": "the call was not made: the time is up"}).to_string();
+        Self { text, is_failure: false }
     }
 }

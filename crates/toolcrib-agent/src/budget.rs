@@ -16,7 +16,7 @@ const WARNED_TURNS: u64 = 3;
 
 /// What a loop may spend, and what it has spent.
 #[derive(Clone, Debug)]
-pub(crate) struct Budget {
+pub(crate) struct LoopBudget {
     limits: LoopLimits,
     until: Instant,
     turns: u64,
@@ -31,7 +31,7 @@ pub(crate) enum BudgetExceeded {
     Time,
 }
 
-impl Budget {
+impl LoopBudget {
     pub(crate) fn new(limits: LoopLimits, time: Duration) -> Self {
         let now = Instant::now();
         let until = now.checked_add(time).unwrap_or(now + Duration::from_hours(24));
@@ -101,8 +101,8 @@ impl BudgetExceeded {
 mod tests {
     use super::*;
 
-    fn budget(turns: u64, tokens: u64, time: Duration) -> Budget {
-        Budget::new(LoopLimits { turns, tokens }, time)
+    fn budget(turns: u64, tokens: u64, time: Duration) -> LoopBudget {
+        LoopBudget::new(LoopLimits { turns, tokens }, time)
     }
 
     #[test]

@@ -11,11 +11,11 @@ use toolcrib_core::net::{AllowedAddresses, FetchMethod, FetchRequest, Net};
 use toolcrib_core::{Cancel, ErrorKind, Meter, ToolError};
 use toolcrib_host::{ServiceWords, ask_service, host_of_service};
 
-use crate::conversation::{Message, ModelTurn, WantedCall};
+use crate::conversation::{AnswerLength, Message, ModelTurn, WantedCall};
 use crate::endpoint::{AgentModel, ModelPlace, TurnRequest};
 
 /// The most bytes of an answer.
-const MOST_ANSWER_BYTES: usize = 4 << 20;
+const MOST_ANSWER_BYTES: usize = 1 << 20;
 
 /// The most times that a request is sent while the endpoint is busy.
 const MOST_ATTEMPTS: u32 = 4;
@@ -101,7 +101,9 @@ impl AgentModel for ChatCompletions {
                         read.and_then(|body| turn_in(&body)).ok_or_else(|| self.unreadable())?;
                     let bytes = sent.body.as_ref().map_or(0, String::len) + reply.body.len();
                     let guess = bytes as u64 / BYTES_PER_TOKEN;
-                    let tokens = if turn.tokens == 0 { guess } else { turn.tokens };
+                    // An endpoint that counts too few tokens must not make the budget endless.
+                    let tokens = turn.tokens.max(guess / 4);
+                    let tokens = if turn.tokens == 0 { guess } else { tokens };
                     return Ok(ModelTurn { tokens, ..turn });
                 }
                 Err(err) => {
@@ -210,7 +212,10 @@ fn turn_in(body: &Value) -> Option<ModelTurn> {
         text: text_of(message.get("content").unwrap_or(&Value::Null)),
         calls: calls.map(|(index, call)| call_in(call, index)).collect(),
         tokens: tokens_in(&body["usage"]),
-        is_cut: choice["finish_reason"] == "length",
+        length: match choice["finish_reason"].as_str() {
+            Some("length") => AnswerLength::Cut,
+            _ => AnswerLength::Whole,
+        },
     })
 }
 
@@ -235,16 +240,22 @@ fn call_in(call: &Value, index: usize) -> WantedCall {
 }
 
 /// Returns the arguments: JSON in a string, or, as some endpoints have it, the JSON itself.
-fn args_in(arguments: &Value) -> Result<Value, String> {
+fn args_in(arguments: &Value) -> Result<Value, ToolError> {
     let args = match arguments {
         Value::Null => return Ok(json!({})),
         Value::String(text) if text.trim().is_empty() => return Ok(json!({})),
         Value::String(text) => {
-            toolcrib_core::json::parse(text.as_bytes()).map_err(|err| err.to_string())?
+            toolcrib_core::json::parse(text.as_bytes()).map_err(|err| unreadable_args(&err))?
         }
         other => other.clone(),
     };
-    if args.is_object() { Ok(args) } else { Err("they are not an object".to_owned()) }
+    if args.is_object() { Ok(args) } else { Err(unreadable_args(&"they are not an object")) }
+}
+
+fn unreadable_args(why: &dyn std::fmt::Display) -> ToolError {
+    let message = format!("the arguments are not JSON that can be read: {why}");
+    ToolError::new(ErrorKind::BadArgs, message)
+        .hint("send one JSON object that fits the schema of the tool")
 }
 
 /// Returns how many tokens an endpoint counted; 0 if it did not.
@@ -302,7 +313,7 @@ mod tests {
             "usage": {"prompt_tokens": 7, "completion_tokens": 5},
         });
         let turn = turn_in(&body).unwrap();
-        assert_eq!((turn.tokens, turn.is_cut), (12, true));
+        assert_eq!((turn.tokens, turn.length), (12, AnswerLength::Cut));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A conversation with a model, whatever wire format it goes over.
 
 use serde_json::Value;
+use toolcrib_core::ToolError;
 
 /// One message of a conversation.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +26,21 @@ pub enum Message {
     },
 }
 
+impl Message {
+    /// Returns about how many bytes it has.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Instructions(text) | Self::Request(text) | Self::Reply { text, .. } => text.len(),
+            Self::Turn { text, calls } => {
+                let args = calls
+                    .iter()
+                    .map(|call| call.args.as_ref().map_or(0, |args| args.to_string().len()));
+                text.len() + args.sum::<usize>()
+            }
+        }
+    }
+}
+
 /// A call that a model wants.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WantedCall {
@@ -33,7 +49,7 @@ pub struct WantedCall {
     /// The name of the tool, as the model wrote it.
     pub tool: String,
     /// The arguments; or why they cannot be read.
-    pub args: Result<Value, String>,
+    pub args: Result<Value, ToolError>,
 }
 
 /// What a model answered.
@@ -45,6 +61,15 @@ pub struct ModelTurn {
     pub calls: Vec<WantedCall>,
     /// How many tokens the request and the answer had. If the endpoint does not say, this is an estimate.
     pub tokens: u64,
-    /// Whether the answer is cut because it was too long for the endpoint.
-    pub is_cut: bool,
+    /// Whether the answer is whole.
+    pub length: AnswerLength,
+}
+
+/// Whether an answer is whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnswerLength {
+    /// It is.
+    Whole,
+    /// It was too long for the endpoint, and its end is missing.
+    Cut,
 }

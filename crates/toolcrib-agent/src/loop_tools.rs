@@ -3,9 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
-use toolcrib_core::toolset::Offer;
-use toolcrib_core::{Effect, ToolName, Toolset};
-use toolcrib_runtime::dialect::{Dialect, Names, declare};
+use toolcrib_core::{OfferedTool, ToolName};
+use toolcrib_runtime::dialect::openai_function;
 
 /// Tools that no subagent gets: it has no subagents of its own, and nobody answers it.
 const NEVER: [&str; 2] = ["clemini/task", "clemini/ask_user"];
@@ -26,27 +25,21 @@ pub(crate) struct LoopTool {
 }
 
 impl LoopTools {
-    /// Returns the tools of `catalogue` that are on offer, and those of other authors.
-    pub(crate) fn of(toolset: &Toolset, catalogue: &str) -> Self {
-        let is_wanted = |offer: &&Offer| {
-            (offer.catalogue.name == catalogue || offer.tool.loaded().is_some())
-                && !NEVER.contains(&offer.full_name().as_str())
+    /// Returns the tools of `catalogue`, and those of other authors.
+    pub(crate) fn of(offered: Vec<OfferedTool>, catalogue: &str) -> Self {
+        let is_wanted = |tool: &OfferedTool| {
+            (tool.name.catalogue() == Some(catalogue) || tool.is_loaded)
+                && !NEVER.contains(&tool.name.as_str())
         };
         let mut taken = HashSet::new();
         let (mut declared, mut by_name) = (Vec::new(), HashMap::new());
-        for offer in toolset.offers().iter().filter(is_wanted) {
+        for tool in offered.into_iter().filter(is_wanted) {
+            let OfferedTool { name, summary, schema, is_read_only, .. } = tool;
             // A name that another tool has already is told with its catalogue.
-            let is_free = taken.insert(offer.full_name().tool().to_owned());
-            let names = if is_free { Names::Plain } else { Names::Full };
-            let Value::Array(mut one) =
-                declare(Dialect::OpenAi, names, std::slice::from_ref(offer))
-            else {
-                continue;
-            };
-            let name = one[0]["function"]["name"].as_str().unwrap_or_default().to_owned();
-            declared.append(&mut one);
-            let is_read_only = offer.tool.declaration().effect != Effect::Write;
-            by_name.insert(name, LoopTool { name: offer.full_name().clone(), is_read_only });
+            let is_free = taken.insert(name.tool().to_owned());
+            let told = if is_free { name.tool().to_owned() } else { name.without_slash() };
+            declared.push(openai_function(&told, &summary, schema));
+            by_name.insert(told, LoopTool { name, is_read_only });
         }
         Self { declared: Value::Array(declared), by_name }
     }

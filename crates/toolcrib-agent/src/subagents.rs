@@ -9,13 +9,19 @@ use toolcrib_core::command::{End, Printed, Task, TaskStatus};
 use toolcrib_core::subagent::{NoSubagents, SubagentReport, SubagentWork, Subagents};
 use toolcrib_core::{Cancel, ErrorKind, Principal, SessionId, ToolError};
 
-use crate::agent_loop::{AgentLoop, LoopEnd, Progress};
-use crate::budget::{Budget, LoopLimits};
+use crate::agent_loop::{AgentLoop, LoopEnd, LoopProgress};
+use crate::budget::{LoopBudget, LoopLimits};
 use crate::endpoint::AgentModel;
 use crate::loop_tools::LoopTools;
 
-/// How many subagents run in the background at a time, of one caller.
+/// How many subagents run in the background at a time, of one session.
 const MOST_RUNNING: usize = 8;
+
+/// How many run in the background at a time, of all sessions together.
+const MOST_RUNNING_IN_ALL: usize = 64;
+
+/// The most bytes of a report that are kept.
+const MOST_REPORT_BYTES: usize = 256 << 10;
 
 /// How many subagents are remembered after their end, of all callers together.
 const MOST_REMEMBERED: usize = 256;
@@ -62,10 +68,10 @@ struct Background {
 struct BackgroundTask {
     owner: SubagentOwner,
     cancel: Cancel,
-    state: Mutex<TaskState>,
+    state: Mutex<SubagentState>,
 }
 
-struct TaskState {
+struct SubagentState {
     status: TaskStatus,
     report: SubagentReport,
 }
@@ -148,8 +154,14 @@ impl Background {
         if self.is_closed {
             return Err(ToolError::new(ErrorKind::Cancelled, "Toolcrib is about to end"));
         }
-        let of_owner = self.tasks.values().filter(|it| it.owner == task.owner && it.is_running());
-        if of_owner.count() >= MOST_RUNNING {
+        let running = self.tasks.values().filter(|it| it.is_running());
+        let (own, others): (Vec<_>, Vec<_>) = running.partition(|it| it.owner == task.owner);
+        if own.len() + others.len() >= MOST_RUNNING_IN_ALL {
+            let message = format!("{MOST_RUNNING_IN_ALL} subagents run already");
+            return Err(ToolError::new(ErrorKind::Unavailable, message)
+                .hint("do the work yourself, or try again later"));
+        }
+        if own.len() >= MOST_RUNNING {
             let message = format!("{MOST_RUNNING} subagents of this session run already");
             return Err(ToolError::new(ErrorKind::Unavailable, message)
                 .hint("wait for one with `task_output`, or end one with `kill_shell`"));
@@ -167,7 +179,7 @@ impl Background {
 }
 
 impl BackgroundTask {
-    fn state(&self) -> MutexGuard<'_, TaskState> {
+    fn state(&self) -> MutexGuard<'_, SubagentState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -228,7 +240,8 @@ impl Subagents for CallerSubagents {
         let model = Arc::clone(self.model()?);
         self.pool.check_background()?;
         let cancel = Cancel::default();
-        let state = TaskState { status: TaskStatus::Running, report: SubagentReport::default() };
+        let state =
+            SubagentState { status: TaskStatus::Running, report: SubagentReport::default() };
         let task = Arc::new(BackgroundTask {
             owner: self.owner.clone(),
             cancel: cancel.clone(),
@@ -313,19 +326,26 @@ fn do_work(
     work: &SubagentWork,
     limits: LoopLimits,
     cancel: &Cancel,
-    after_step: &dyn Fn(&Progress),
+    after_step: &dyn Fn(&LoopProgress),
 ) -> SubagentReport {
     let mut agent = AgentLoop {
         model,
         calls: &*work.calls,
-        tools: LoopTools::of(work.calls.toolset(), work.catalogue),
-        budget: Budget::new(limits, work.time),
+        tools: LoopTools::of(work.calls.offered_tools(), work.catalogue),
+        budget: LoopBudget::new(limits, work.time),
         meter: &work.meter,
         cancel,
-        progress: Progress::begin(INSTRUCTIONS.to_owned(), work.prompt.clone()),
+        progress: LoopProgress::begin(INSTRUCTIONS.to_owned(), work.prompt.clone()),
     };
     let end = agent.run(after_step);
     let said = agent.progress.last_words().to_owned();
+    let kept = |mut text: String| {
+        if text.len() > MOST_REPORT_BYTES {
+            text.truncate(text.floor_char_boundary(MOST_REPORT_BYTES));
+            text.push_str("\n[the report is longer; the rest was not kept]");
+        }
+        text
+    };
     let (text, failure) = match end {
         LoopEnd::Completed(text) => (text, None),
         LoopEnd::Spent(spent) => (said, Some(spent.sentence())),
@@ -340,5 +360,5 @@ fn do_work(
             (said, Some(format!("{}{hint}", err.message)))
         }
     };
-    SubagentReport { text, failure }
+    SubagentReport { text: kept(text), failure }
 }

@@ -19,6 +19,10 @@ pub struct Caller {
     /// settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection: Option<String>,
+    /// The door of the call for which a plugin or a subagent makes this one. What is forbidden at that door stays
+    /// forbidden.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<Door>,
 }
 
 /// What the name of a principal begins with that an authorization server vouches for. The name of a token has no `:`.
@@ -71,7 +75,7 @@ impl Caller {
     /// Returns the user of this machine, who calls at a terminal.
     pub fn at_terminal(name: impl Into<String>) -> Self {
         let principal = Principal { name: name.into(), role: Role::User };
-        Self { principal, door: Door::Terminal, client: None, connection: None }
+        Self { principal, door: Door::Terminal, client: None, connection: None, via: None }
     }
 
     /// Returns what a grant for an exact call covers: its canonical arguments, in the connection that the caller chose.

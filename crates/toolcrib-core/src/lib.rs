@@ -23,6 +23,7 @@ pub mod file_system;
 pub mod git;
 pub mod host_access;
 pub mod hosts;
+pub mod inner_calls;
 pub mod json;
 pub mod json_text;
 pub mod loaded_tool;
@@ -64,14 +65,13 @@ pub use event::{
     Durability, Event, HeldCounts, Moment, Note, RecordError, RecordErrorKind, Recorder,
 };
 pub use file_stamp::FileStamp;
+pub use inner_calls::{InnerCalls, OfferedTool};
 pub use loaded_tool::{LoadedTool, ToolHandle, ToolKind};
 pub use meter::Meter;
 pub use outcome::Outcome;
 pub use policy::{Decision, Mode, Permit, Risk, Tier, Verdict};
 pub use search::{Search, SearchableTree};
 pub use shelf::{LoadedTools, Shelf, ShelvedTool};
-pub use tool::{
-    AnyTool, CallTerms, Connection, Ctx, InnerCalls, Outside, Plan, Prepared, Tool, ToolSettings,
-};
+pub use tool::{AnyTool, CallTerms, Connection, Ctx, Outside, Plan, Prepared, Tool, ToolSettings};
 pub use tool_name::ToolName;
 pub use toolset::{Toolset, ToolsetError};

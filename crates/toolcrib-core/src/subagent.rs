@@ -7,8 +7,8 @@ use crate::call::CallId;
 use crate::cancel::Cancel;
 use crate::command::Task;
 use crate::error::{ErrorKind, ToolError};
+use crate::inner_calls::InnerCalls;
 use crate::meter::Meter;
-use crate::tool::InnerCalls;
 
 /// Runs subagents. What a caller asks about is its own subagents, and no others.
 pub trait Subagents: Send + Sync {

@@ -10,25 +10,22 @@ use serde::Serialize;
 use serde::de::{Deserialize, DeserializeOwned};
 use serde_json::{Map, Value};
 
-use crate::call::{CallId, HeldPath, SessionId};
-use crate::caller::Caller;
+use crate::call::CallId;
 use crate::calling_client::CallingClient;
 use crate::cancel::Cancel;
 use crate::capability::{Clock, Files, Tree};
 use crate::command::{CommandRequest, Commands, Shell};
 use crate::declaration::{Declaration, Limits};
 use crate::error::{ErrorKind, ToolError};
+use crate::inner_calls::InnerCalls;
 use crate::meter::Meter;
 use crate::model::{Model, NoModel};
 use crate::net::{Net, NoNet};
-use crate::outcome::Outcome;
 use crate::policy::Permit;
 use crate::pull_requests::{NoPullRequests, PullRequests};
 use crate::schema;
 use crate::search::Search;
 use crate::subagent::{NoSubagents, Subagents};
-use crate::tool_name::ToolName;
-use crate::toolset::Toolset;
 use crate::web_search::{NoWebSearch, WebSearch};
 
 /// A tool, as its author writes it.
@@ -138,25 +135,6 @@ pub struct CallTerms {
     pub limits: Limits,
     /// Whether its command is proven to only read.
     pub is_read_only: bool,
-}
-
-/// Makes calls for a tool while its own call runs.
-pub trait InnerCalls: Send + Sync {
-    /// Makes a call and waits for its outcome. It is decided and recorded as any call is, and told as the tool's. If a
-    /// path is held, the call opens what it leads to now, or nothing.
-    fn call(&self, tool: ToolName, args: Value, held_path: Option<HeldPath>) -> Outcome;
-
-    /// Returns who made the tool's own call.
-    fn outer_caller(&self) -> &Caller;
-
-    /// Returns the session of the tool's own call.
-    fn session(&self) -> &SessionId;
-
-    /// Returns the tools that there were when the tool was called.
-    fn toolset(&self) -> &Toolset;
-
-    /// Makes calls that go on after the tool's own call, until `cancel` says otherwise.
-    fn detached(&self, cancel: &Cancel) -> Arc<dyn InnerCalls>;
 }
 
 /// A connected repository.

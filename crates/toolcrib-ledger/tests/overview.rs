@@ -82,7 +82,8 @@ impl Place {
 
     fn call(&self, made: Made<'_>) {
         let principal = Principal { name: made.caller.to_owned(), role: Role::Agent };
-        let caller = Caller { principal, door: Door::Http, client: None, connection: None };
+        let caller =
+            Caller { principal, door: Door::Http, client: None, connection: None, via: None };
         let digest = "d".to_owned();
         let asked = Moment::Asked { args: "{}", digest, effect: Effect::Read, caller: &caller };
         self.record(made, asked);

@@ -55,7 +55,7 @@ pub(crate) struct ToyGrants(Mutex<Vec<Grant>>);
 
 pub(crate) fn agent(name: &str) -> Caller {
     let principal = Principal { name: name.to_owned(), role: Role::Agent };
-    Caller { principal, door: Door::Http, client: None, connection: None }
+    Caller { principal, door: Door::Http, client: None, connection: None, via: None }
 }
 
 pub(crate) fn approver(name: &str) -> Principal {

@@ -49,14 +49,17 @@ pub fn declare(dialect: Dialect, names: Names, offers: &[Offer]) -> Value {
 }
 
 fn openai(offer: &Offer, name: String) -> Value {
-    let declaration = offer.tool.declaration();
-    let mut schema = offer.tool.schema();
+    openai_function(&name, offer.tool.declaration().summary, offer.tool.schema())
+}
+
+/// Declares a function for `OpenAI`'s chat API.
+pub fn openai_function(name: &str, summary: &str, mut schema: Value) -> Value {
     without(&mut schema, &["default", "examples"]);
     json!({
         "type": "function",
         "function": {
             "name": name,
-            "description": declaration.summary,
+            "description": summary,
             "parameters": schema,
         },
     })

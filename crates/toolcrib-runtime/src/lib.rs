@@ -27,7 +27,7 @@ pub use decide::quota::{QuotaLimits, UserQuota};
 pub use decide::session_use::{SessionUse, ToolUse};
 pub use decide::taint::TaintPolicy;
 pub use explanation::{Explanation, RulePlace};
-pub use live_runtime::LiveRuntime;
+pub use live_runtime::{LatestRuntime, LiveRuntime};
 pub use preview::Preview;
 pub use replay::{ChangedDecision, Replay};
 pub use runtime::{Runtime, World, wait_for};

@@ -1,6 +1,6 @@
 //! The runtime of a process whose settings change while it answers calls.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 use tokio::sync::watch;
 use toolcrib_core::Toolset;
@@ -10,14 +10,31 @@ use crate::runtime::Runtime;
 /// The runtime in force. Another one takes its place in one step, so a call has all of the old settings or all of the
 /// new ones: it keeps the runtime that it began with.
 pub struct LiveRuntime {
-    current: RwLock<Arc<Runtime>>,
+    current: Arc<RwLock<Arc<Runtime>>>,
     changes: watch::Sender<()>,
+}
+
+/// Leads a runtime to the one that is in force by now. Without one, the settings do not change.
+#[derive(Clone, Default)]
+pub struct LatestRuntime(Option<Weak<RwLock<Arc<Runtime>>>>);
+
+impl LatestRuntime {
+    /// Returns the runtime in force, if another one can take the place of this one.
+    pub(crate) fn get(&self) -> Option<Arc<Runtime>> {
+        let current = self.0.as_ref()?.upgrade()?;
+        let current = current.read().unwrap_or_else(PoisonError::into_inner);
+        Some(Arc::clone(&current))
+    }
 }
 
 impl LiveRuntime {
     /// Puts a runtime in force.
     pub fn new(runtime: Runtime) -> Self {
-        Self { current: RwLock::new(Arc::new(runtime)), changes: watch::Sender::new(()) }
+        let current = Arc::new_cyclic(|current| {
+            let latest = LatestRuntime(Some(Weak::clone(current)));
+            RwLock::new(Arc::new(Runtime { latest, ..runtime }))
+        });
+        Self { current, changes: watch::Sender::new(()) }
     }
 
     /// Returns the runtime in force.
@@ -34,7 +51,8 @@ impl LiveRuntime {
     pub fn replace(&self, runtime: Runtime) {
         let mut held = self.current.write().unwrap_or_else(PoisonError::into_inner);
         let judge = runtime.judge.as_ref().clone().succeeding(&held.judge);
-        *held = Arc::new(Runtime { judge: Arc::new(judge), ..runtime });
+        let latest = held.latest.clone();
+        *held = Arc::new(Runtime { judge: Arc::new(judge), latest, ..runtime });
         drop(held);
         self.changes.send_replace(());
     }

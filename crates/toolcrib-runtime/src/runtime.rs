@@ -33,6 +33,7 @@ use crate::call::scope::{ApprovalTerms, CallScope, record_asked};
 use crate::call::watchdog::{CallTime, LateAnswer, OwnThread, Watchdog};
 use crate::decide::confirm::{ConfirmationNeed, can_confirm};
 use crate::decide::judge::Judge;
+use crate::live_runtime::LatestRuntime;
 
 /// The time that a call with a command has beside the time of the command itself: it starts and ends the command, and
 /// returns what the command printed.
@@ -59,6 +60,8 @@ pub struct Runtime {
     pub recorder: Arc<dyn Recorder>,
     /// Tells the time.
     pub clock: Arc<dyn Clock>,
+    /// The runtime in force, in a process whose settings change.
+    pub latest: LatestRuntime,
 }
 
 /// Hands a call what it may reach.
@@ -303,7 +306,12 @@ impl Runtime {
         };
         let keys = offer.keys();
         let review = self.approver.review();
-        let confirmation = match self.approver.confirmation() {
+        // What a model wants by itself is never said to be confirmed by whoever made the outer call.
+        let source = match call.caller.door {
+            Door::Agent => ConfirmationSource::WhenTold,
+            Door::Terminal | Door::Http | Door::Mcp | Door::Plugin => self.approver.confirmation(),
+        };
+        let confirmation = match source {
             ConfirmationSource::WhenTold if can_confirm(&keys) => {
                 ConfirmationNeed::Told(self.judge.confirmations.clone())
             }
@@ -354,6 +362,12 @@ impl CallMaker for Runtime {
 
     fn toolset(&self) -> &Toolset {
         &self.toolset
+    }
+
+    fn latest(&self) -> Self {
+        let Some(latest) = self.latest.get() else { return self.clone() };
+        let (approver, client) = (Arc::clone(&self.approver), Arc::clone(&self.client));
+        Self { approver, client, ..(*latest).clone() }
     }
 }
 

@@ -76,7 +76,7 @@ impl Identifier {
         let token = presented_token(headers).map_err(|words| self.unauthorized(words, None))?;
         let TokenOwner { principal, other_role, token } = self.owner_of(token).await?;
         let (client, connection) = (client_name(headers), chosen_connection(headers)?);
-        let caller = Caller { principal, door: Door::Http, client, connection };
+        let caller = Caller { principal, door: Door::Http, client, connection, via: None };
         Ok(Identified { caller, other_role, token, session: None })
     }
 
@@ -92,7 +92,7 @@ impl Identifier {
         let TokenOwner { principal, other_role, token } = session.owner.clone();
         let (client, connection) =
             (Some(PAGE_CLIENT.to_owned()), chosen_connection(&request.headers)?);
-        let caller = Caller { principal, door: Door::Http, client, connection };
+        let caller = Caller { principal, door: Door::Http, client, connection, via: None };
         Ok(Identified { caller, other_role, token, session: Some(session) })
     }
 

@@ -112,10 +112,23 @@ impl Callers {
 
     /// Whether a caller is among them.
     pub fn include(&self, caller: &Caller) -> bool {
-        let Caller { principal, door, .. } = caller;
+        self.include_principal(caller) && self.has_door(caller.door)
+    }
+
+    /// Whether a caller is among them, or makes its call for one at another door that is.
+    pub fn include_origin(&self, caller: &Caller) -> bool {
+        self.include_principal(caller)
+            && (self.has_door(caller.door) || caller.via.is_some_and(|door| self.has_door(door)))
+    }
+
+    fn include_principal(&self, caller: &Caller) -> bool {
+        let principal = &caller.principal;
         (self.principals.is_empty() || self.principals.contains(&principal.name))
             && (self.roles.is_empty() || self.roles.contains(&principal.role))
-            && (self.doors.is_empty() || self.doors.contains(door))
+    }
+
+    fn has_door(&self, door: Door) -> bool {
+        self.doors.is_empty() || self.doors.contains(&door)
     }
 }
 

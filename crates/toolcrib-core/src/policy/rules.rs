@@ -91,7 +91,11 @@ impl Policy {
 
     /// Returns the policy of the rules that apply to this caller.
     pub fn of_caller(&self, caller: &Caller) -> Self {
-        let rules = self.rules.iter().filter(|rule| rule.callers.include(caller));
+        // A plugin or a subagent is allowed what its own door allows, and forbidden what the door of its caller forbids.
+        let rules = self.rules.iter().filter(|rule| match rule.effect {
+            RuleEffect::Allow => rule.callers.include(caller),
+            _ => rule.callers.include_origin(caller),
+        });
         Self::new(self.mode, rules.cloned().collect())
     }
 

@@ -115,6 +115,7 @@ impl<'a> CallerFields<'a> {
             door: Door::parse(self.door.as_deref()?)?,
             client: self.client.as_deref().map(str::to_owned),
             connection: self.connection.as_deref().map(str::to_owned),
+            via: None,
         })
     }
 }

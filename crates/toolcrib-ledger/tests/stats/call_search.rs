@@ -75,6 +75,7 @@ fn calls_are_found_by_session_door_and_decision() {
         door: Door::Mcp,
         client: None,
         connection: None,
+        via: None,
     };
     let record = |id: &str, session: &str, caller: &Caller, verdict: &'static str, by| {
         let (id, session) = (CallId(id.to_owned()), SessionId(session.to_owned()));

@@ -1,8 +1,12 @@
 //! The folder in which git keeps a repository. It is found by us: git's own search goes up to any folder above, and
 //! follows what files there say.
 
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs::DirEntry;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
 
 use toolcrib_core::git::parse_config;
 use toolcrib_core::{ErrorKind, ToolError};
@@ -16,6 +20,12 @@ const MOST_CONFIG_BYTES: u64 = 1 << 20;
 /// What git reads first in a git folder. If one of them led elsewhere, the folder would show another repository.
 const LEADING_ENTRIES: [&str; 6] =
     ["HEAD", "objects", "objects/info", "objects/pack", "packed-refs", "refs"];
+
+/// The most entries below `refs` that are looked at.
+const MOST_REF_ENTRIES: usize = 10_000;
+
+/// The files that name more folders with objects.
+const ALTERNATES: [&str; 2] = ["info/alternates", "info/http-alternates"];
 
 /// Where a repository is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,6 +106,8 @@ fn own(git_folder: PathBuf, root: PathBuf) -> Result<RepositoryFolders, ToolErro
         return Err(refusal(format!("`{}` {leads}", pointer.display())));
     }
     check_entries(&git_folder)?;
+    check_refs(&git_folder, &git_folder)?;
+    check_objects(&git_folder)?;
     Ok(RepositoryFolders { common_folder: git_folder.clone(), git_folder, root })
 }
 
@@ -136,6 +148,9 @@ fn linked(pointer: &Path, root: PathBuf) -> Result<RepositoryFolders, ToolError>
     }
     check_entries(&folder)?;
     check_entries(&common)?;
+    check_refs(&folder, &common)?;
+    check_refs(&common, &common)?;
+    check_objects(&common)?;
     Ok(RepositoryFolders { git_folder: folder, common_folder: common, root })
 }
 
@@ -147,17 +162,134 @@ fn refusal(what: String) -> ToolError {
 /// Fails if what git reads first in a git folder is elsewhere.
 fn check_entries(folder: &Path) -> Result<(), ToolError> {
     for name in LEADING_ENTRIES {
-        let entry = folder.join(name);
-        let is_inside = match std::fs::canonicalize(&entry) {
-            Ok(found) => found.starts_with(folder),
-            Err(err) => err.kind() == std::io::ErrorKind::NotFound,
-        };
-        if !is_inside {
-            let message = format!("`{}` leads out of its git folder", entry.display());
-            return Err(refusal(message));
+        followed(&folder.join(name), folder)?;
+    }
+    Ok(())
+}
+
+/// Fails if a link among the refs of a git folder leads out of the folder `common`.
+fn check_refs(git_folder: &Path, common: &Path) -> Result<(), ToolError> {
+    let mut left = MOST_REF_ENTRIES;
+    let mut seen = BTreeSet::new();
+    let mut folders: Vec<_> = followed(&git_folder.join("refs"), common)?.into_iter().collect();
+    while let Some(folder) = folders.pop() {
+        if !seen.insert(folder.clone()) {
+            continue;
+        }
+        for entry in entries_of(&folder)? {
+            if left == 0 {
+                return Ok(());
+            }
+            left -= 1;
+            if is_link(&entry) {
+                let target = followed(&entry.path(), common)?;
+                folders.extend(target.filter(|target| target.is_dir()));
+            } else if entry.file_type().is_ok_and(|it| it.is_dir()) {
+                folders.push(entry.path());
+            }
         }
     }
     Ok(())
+}
+
+/// Fails if git would take objects from outside of the folder `common`: through a link, or because a file says so.
+fn check_objects(common: &Path) -> Result<(), ToolError> {
+    let mut seen = BTreeSet::new();
+    let mut stores: Vec<_> = followed(&common.join("objects"), common)?.into_iter().collect();
+    while let Some(store) = stores.pop() {
+        if !seen.insert(store.clone()) {
+            continue;
+        }
+        for folder in [store.clone(), store.join("info"), store.join("pack")] {
+            for entry in entries_of(&folder)?.into_iter().filter(is_link) {
+                followed(&entry.path(), common)?;
+            }
+        }
+        for name in ALTERNATES {
+            stores.extend(alternates(&store.join(name), &store, common)?);
+        }
+    }
+    Ok(())
+}
+
+/// Returns the folders with objects that a file of the folder `store` names. Fails if one of them is out of `common`.
+fn alternates(file: &Path, store: &Path, common: &Path) -> Result<Vec<PathBuf>, ToolError> {
+    if file.symlink_metadata().is_err() {
+        return Ok(Vec::new());
+    }
+    let shown = file.display();
+    let bytes = first_bytes(file, MOST_CONFIG_BYTES);
+    let Some(bytes) = bytes.filter(|it| (it.len() as u64) < MOST_CONFIG_BYTES) else {
+        return Err(alternates_refusal(format!("`{shown}` cannot be read, or is too long")));
+    };
+    let mut found = Vec::new();
+    for line in bytes.split(|byte| *byte == b'\n') {
+        if line.is_empty() || line.starts_with(b"#") {
+            continue;
+        }
+        let named = store.join(OsStr::from_bytes(line));
+        // Git takes `..` away before it follows links, and reads what is in quotes in another way.
+        let plain = without_parents(&named);
+        let is_inside = |path: &Path| match std::fs::canonicalize(path) {
+            Ok(found) => found.starts_with(common),
+            Err(err) => is_missing(&err) && plain.starts_with(common),
+        };
+        if line.starts_with(b"\"") || !is_inside(&named) || !is_inside(&plain) {
+            let target = String::from_utf8_lossy(line);
+            let target = target.escape_debug();
+            return Err(alternates_refusal(format!(
+                "`{shown}` leads to the objects of another repository: `{target}`"
+            )));
+        }
+        found.extend(std::fs::canonicalize(&plain));
+    }
+    Ok(found)
+}
+
+fn alternates_refusal(what: String) -> ToolError {
+    ToolError::new(ErrorKind::Unavailable, what)
+        .hint("run `git repack -a -d` and remove the file, or connect the other repository itself")
+}
+
+/// Returns where a path leads, if it leads to anything. Fails if that is out of the folder `within`.
+fn followed(path: &Path, within: &Path) -> Result<Option<PathBuf>, ToolError> {
+    match std::fs::canonicalize(path) {
+        Ok(found) if found.starts_with(within) => Ok(Some(found)),
+        Err(err) if is_missing(&err) => Ok(None),
+        _ => Err(refusal(format!("`{}` leads out of its git folder", path.display()))),
+    }
+}
+
+/// Returns what is in a folder, if it is one.
+fn entries_of(folder: &Path) -> Result<Vec<DirEntry>, ToolError> {
+    match std::fs::read_dir(folder).and_then(Iterator::collect) {
+        Err(err) if !is_missing(&err) => {
+            Err(refusal(format!("`{}` cannot be read: {err}", folder.display())))
+        }
+        entries => Ok(entries.unwrap_or_default()),
+    }
+}
+
+fn is_link(entry: &DirEntry) -> bool {
+    entry.file_type().is_ok_and(|it| it.is_symlink())
+}
+
+fn is_missing(err: &std::io::Error) -> bool {
+    matches!(err.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
+}
+
+/// Returns a path without `..`, whatever is a link in it.
+fn without_parents(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                plain.pop();
+            }
+            part => plain.push(part),
+        }
+    }
+    plain
 }
 
 /// Returns the folder to which the file `commondir` of a git folder leads.

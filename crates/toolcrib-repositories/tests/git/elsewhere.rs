@@ -149,6 +149,78 @@ fn a_git_folder_leads_to_no_other_repository() {
     assert_eq!(read(&it.connected, "own.txt"), b"own\n");
 }
 
+/// A connected repository of its own, beside the private one.
+fn two_repositories() -> TwoFolders {
+    let it = TwoFolders::new();
+    init(&it.connected, &[]);
+    Sample::default().file("own.txt", "own\n").commit(&it.connected, "main");
+    it
+}
+
+#[test]
+fn alternates_lead_to_no_other_repository() {
+    let it = two_repositories();
+    let (own, private) = (it.connected.join(".git"), it.private.join(".git/objects"));
+    let secret = run(&it.private, &["rev-parse", "main:secret.txt"]);
+    let secret = String::from_utf8(secret).unwrap();
+    let alternates = ".git/objects/info/alternates";
+    for text in [private.display().to_string(), "../../../private/.git/objects".to_owned()] {
+        it.write(alternates, format!("# a comment\n{text}\n"));
+        let shown = run(&it.connected, &["cat-file", "blob", secret.trim()]);
+        assert_eq!(shown, b"secret\n", "the test tests nothing");
+        it.check_refused("leads to the objects of another repository");
+    }
+    it.write(alternates, format!("\"{}\"\n", private.display()));
+    it.check_refused("leads to the objects of another repository");
+    // Git takes `..` away first, so that this one is out of the folder, though the link is not.
+    std::fs::create_dir_all(own.join("a/b/c/d")).unwrap();
+    symlink("../a/b/c/d", own.join("objects/link")).unwrap();
+    it.write(alternates, "link/../../../../private/.git/objects\n");
+    it.check_refused("leads to the objects of another repository");
+    std::fs::remove_file(own.join("objects/link")).unwrap();
+    // What stays inside is read, unless it leads on.
+    it.write(alternates, format!("../more\n{}/more\n", own.display()));
+    std::fs::create_dir_all(own.join("more/info")).unwrap();
+    assert_eq!(read(&it.connected, "own.txt"), b"own\n");
+    it.write(".git/more/info/alternates", format!("{}\n", private.display()));
+    it.check_refused("leads to the objects of another repository");
+    it.write(alternates, "");
+    assert_eq!(read(&it.connected, "own.txt"), b"own\n");
+    it.write(".git/objects/info/http-alternates", format!("{}\n", private.display()));
+    it.check_refused("leads to the objects of another repository");
+}
+
+#[test]
+fn links_in_a_git_folder_lead_to_no_other_repository() {
+    let it = two_repositories();
+    let own = it.connected.join(".git");
+    std::fs::create_dir_all(own.join("refs/heads/deep/er")).unwrap();
+    std::fs::create_dir_all(own.join("objects/info")).unwrap();
+    std::fs::create_dir_all(own.join("objects/pack")).unwrap();
+    std::fs::create_dir_all(own.join("inner")).unwrap();
+    let names = [
+        "refs/link",
+        "refs/heads/deep/er/link",
+        "objects/link",
+        "objects/info/link",
+        "objects/pack/link",
+    ];
+    for link in names.map(|name| own.join(name)) {
+        symlink(own.join("inner"), &link).unwrap();
+        assert_eq!(read(&it.connected, "own.txt"), b"own\n", "{}", link.display());
+        std::fs::remove_file(&link).unwrap();
+        symlink(it.private.join(".git/refs"), &link).unwrap();
+        it.check_refused("leads out of its git folder");
+        std::fs::remove_file(&link).unwrap();
+    }
+    // A link inside leads to one that leads out, and another to itself.
+    symlink(own.join("refs"), own.join("refs/again")).unwrap();
+    symlink(own.join("inner"), own.join("refs/inner")).unwrap();
+    assert_eq!(read(&it.connected, "own.txt"), b"own\n");
+    symlink(it.private.join(".git/refs"), own.join("inner/link")).unwrap();
+    it.check_refused("leads out of its git folder");
+}
+
 #[test]
 fn nothing_is_read_in_closed_folders() {
     let it = TwoFolders::new();

@@ -10,8 +10,8 @@ use serde_json::Value;
 use tokio::runtime::Handle;
 use toolcrib_core::toolset::Offer;
 use toolcrib_core::{
-    Call, CallId, CallTrace, Caller, Cancel, Door, HeldPath, InnerCalls, Outcome, SessionId,
-    ToolName, Toolset,
+    Call, CallId, CallTrace, Caller, Cancel, Door, Effect, HeldPath, InnerCalls, OfferedTool,
+    Outcome, SessionId, ToolName, Toolset,
 };
 
 /// Takes a call the whole path.
@@ -24,6 +24,9 @@ pub(crate) trait CallMaker: Clone + Send + Sync {
 
     /// Returns the tools.
     fn toolset(&self) -> &Toolset;
+
+    /// Returns the one by the settings and rules of now.
+    fn latest(&self) -> Self;
 }
 
 /// Makes the calls of one tool during one call.
@@ -34,9 +37,19 @@ pub(crate) struct CallsOfTool<M> {
     /// Who makes the inner calls, as the record tells it.
     caller: Arc<Caller>,
     cancel: Cancel,
+    lifetime: InnerLifetime,
     /// The event loop. The thread that makes a call may be one that knows of none.
     event_loop: Option<Handle>,
     made: AtomicU32,
+}
+
+/// Until when inner calls are made.
+#[derive(Clone, Copy)]
+enum InnerLifetime {
+    /// While the outer call runs.
+    OuterCall,
+    /// For longer.
+    Detached,
 }
 
 impl<M: CallMaker + 'static> CallsOfTool<M> {
@@ -54,12 +67,15 @@ impl<M: CallMaker + 'static> CallsOfTool<M> {
             (_, Some(loaded)) => (Door::Plugin, format!("{tool} {}", loaded.version())),
             (_, None) => (Door::Agent, tool.to_string()),
         };
-        let caller = Caller { door, client: Some(client), ..(*outer.caller).clone() };
+        let via = outer.caller.via.unwrap_or(outer.caller.door);
+        let caller =
+            Caller { door, client: Some(client), via: Some(via), ..(*outer.caller).clone() };
         Some(Arc::new(Self {
             maker,
             outer: Call { args: Value::Null, ..outer.clone() },
             caller: Arc::new(caller),
             cancel: cancel.clone(),
+            lifetime: InnerLifetime::OuterCall,
             event_loop: Handle::try_current().ok(),
             made: AtomicU32::new(0),
         }))
@@ -84,7 +100,11 @@ impl<M: CallMaker + 'static> InnerCalls for CallsOfTool<M> {
         let made = thread::scope(|scope| {
             let make = || {
                 let _context = handle.enter();
-                self.maker.make(call, cancel)
+                match self.lifetime {
+                    InnerLifetime::OuterCall => self.maker.make(call, cancel),
+                    // The outer call kept what it began with. What goes on after it does not.
+                    InnerLifetime::Detached => self.maker.latest().make(call, cancel),
+                }
             };
             scope.spawn(make).join()
         });
@@ -99,8 +119,9 @@ impl<M: CallMaker + 'static> InnerCalls for CallsOfTool<M> {
         &self.outer.session
     }
 
-    fn toolset(&self) -> &Toolset {
-        self.maker.toolset()
+    fn offered_tools(&self) -> Vec<OfferedTool> {
+        let offers = self.maker.toolset().offers().iter();
+        offers.map(offered_tool).collect()
     }
 
     fn detached(&self, cancel: &Cancel) -> Arc<dyn InnerCalls> {
@@ -109,8 +130,20 @@ impl<M: CallMaker + 'static> InnerCalls for CallsOfTool<M> {
             outer: self.outer.clone(),
             caller: Arc::clone(&self.caller),
             cancel: cancel.clone(),
+            lifetime: InnerLifetime::Detached,
             event_loop: self.event_loop.clone(),
             made: AtomicU32::new(self.made.load(Ordering::Relaxed)),
         })
+    }
+}
+
+fn offered_tool(offer: &Offer) -> OfferedTool {
+    let declared = offer.tool.declaration();
+    OfferedTool {
+        name: offer.full_name().clone(),
+        summary: declared.summary.to_owned(),
+        schema: offer.tool.schema(),
+        is_read_only: declared.effect != Effect::Write,
+        is_loaded: offer.tool.loaded().is_some(),
     }
 }

@@ -9,12 +9,15 @@ use toolcrib_core::{Caller, Door, Principal};
 /// The most callers whose policy is remembered. When there are more, all are forgotten and built again.
 const MOST_POLICIES: usize = 256;
 
+/// What rules can tell callers apart by: the principal, the door, and the door of the outer call.
+type CallerKey = (Principal, Door, Option<Door>);
+
 /// The policies of callers, built from all rules when they first call.
 pub(crate) struct CallerPolicies {
     all: Arc<Policy>,
     /// Whether any rule is about some callers only.
     looks_at_callers: bool,
-    by_caller: Mutex<HashMap<(Principal, Door), Arc<Policy>>>,
+    by_caller: Mutex<HashMap<CallerKey, Arc<Policy>>>,
 }
 
 impl CallerPolicies {
@@ -29,7 +32,7 @@ impl CallerPolicies {
             return Arc::clone(&self.all);
         }
         let mut policies = self.by_caller.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (caller.principal.clone(), caller.door);
+        let key = (caller.principal.clone(), caller.door, caller.via);
         if !policies.contains_key(&key) && policies.len() >= MOST_POLICIES {
             policies.clear();
         }

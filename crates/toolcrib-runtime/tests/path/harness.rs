@@ -25,7 +25,8 @@ use toolcrib_core::{
     Toolset, Tree, Usage,
 };
 use toolcrib_runtime::{
-    AlwaysYes, AnswerFuture, Approver, Judge, Question, QuotaLimits, Runtime, SessionLimits, World,
+    AlwaysYes, AnswerFuture, Approver, Judge, LatestRuntime, Question, QuotaLimits, Runtime,
+    SessionLimits, World,
 };
 
 use crate::guest::shelf;
@@ -420,6 +421,7 @@ pub(crate) fn bench(approver: Arc<dyn Approver>, memory: Memory) -> Bench {
         client: Arc::new(NoClient),
         recorder: Arc::clone(&memory) as Arc<dyn Recorder>,
         clock: Arc::new(TestClock),
+        latest: LatestRuntime::default(),
     };
     Bench { runtime, memory }
 }

@@ -116,6 +116,7 @@ mod tests {
                 door: Door::Http,
                 client: None,
                 connection: None,
+                via: None,
             };
             CallVisibility::of(&caller).includes(owner)
         };

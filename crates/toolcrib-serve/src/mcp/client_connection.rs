@@ -90,7 +90,7 @@ impl ClientConnection {
         match &self.transport {
             ClientTransport::Pipes(PipedClient { principal, session, connection }) => {
                 let (principal, connection) = (principal.clone(), connection.clone());
-                let caller = Caller { principal, door: Door::Mcp, client, connection };
+                let caller = Caller { principal, door: Door::Mcp, client, connection, via: None };
                 Ok(McpCaller { caller: Arc::new(caller), session: session.clone() })
             }
             ClientTransport::Http => {

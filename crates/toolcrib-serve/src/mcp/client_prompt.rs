@@ -21,6 +21,8 @@ pub(super) struct ClientPrompt {
     /// Who answers.
     pub(super) by: String,
     pub(super) answers: TrustedAnswers,
+    /// The tier up to which calls can be approved in the client.
+    pub(super) highest_tier: u8,
 }
 
 impl Prompt for ClientPrompt {
@@ -35,6 +37,10 @@ impl Approver for ClientPrompt {
 
     fn ask<'a>(&'a self, question: &'a Question) -> AnswerFuture<'a> {
         Box::pin(async move {
+            // The tool that the client has called may make calls of a higher tier than its own.
+            if question.tier.number() > self.highest_tier {
+                return Answer::Nobody;
+            }
             let edits = self.edits(question);
             let form = FormQuestion {
                 id: &question.id,

@@ -130,11 +130,13 @@ impl ClientConnection {
             return Ok(told.into());
         }
         let prompt = (way == ApprovalWay::Request).then(|| {
+            let trust = self.trust();
             let prompt = ClientPrompt {
                 server: Arc::clone(&self.server),
                 peer: context.peer.clone(),
                 by: person_at_client(&who.caller).name,
-                answers: self.trust().answers,
+                answers: trust.answers,
+                highest_tier: trust.highest_tier,
             };
             Arc::new(prompt) as Arc<dyn Prompt>
         });
@@ -147,6 +149,7 @@ impl ClientConnection {
         if way == ApprovalWay::Reply
             && let CallEnd::Ended(made) = &end
             && let Some(id) = parked_id(made)
+            && self.may_approve(id)
             && let Some(reply) = self.ask_approval_by_reply(&asked, id).await
         {
             return Ok(reply.into());
@@ -278,6 +281,17 @@ impl ClientConnection {
         }
         log_end(client, &made).await;
         Ok(CallEnd::Ended(Box::new(made)))
+    }
+
+    /// Whether the client can approve the call that waits under this id. It may be one that its tool has made, of a
+    /// higher tier.
+    fn may_approve(&self, id: &str) -> bool {
+        let api = &self.server.api;
+        let Ok((pending, _)) = api.answers.find(id) else { return false };
+        let current = api.runtime.current();
+        let highest = self.trust().highest_tier;
+        let tier = |offer: &Offer| offer.tool.declaration().tier.number();
+        current.toolset.find(&pending.tool).is_ok_and(|offer| tier(offer) <= highest)
     }
 
     /// Returns how a person can be asked about calls of this tool.

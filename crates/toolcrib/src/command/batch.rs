@@ -20,7 +20,7 @@ use reply::BatchReply;
 
 use super::approver::approver;
 use super::call::{chosen_caller, unrecorded};
-use super::event_loop::{block_on, interrupted};
+use super::event_loop::{block_on, end_subagents, interrupted};
 use super::remote;
 use super::remote_call::RemoteCalls;
 use super::setup::open_long_lived;
@@ -67,6 +67,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &CallArgs) -> Resul
     // Stdin holds the calls, so nobody can be asked there.
     let approver = approver(global, None, &crib, args);
     let runtime = crib.runtime(approver)?;
+    let subagents = crib.subagents();
     block_on(async move {
         let calls = BatchCalls::Here(LocalCalls {
             runtime,
@@ -74,7 +75,10 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &CallArgs) -> Resul
             session: session(),
             caller,
         });
-        serve(Arc::new(BatchContext { calls, cancel: Cancel::default(), terminal }), jobs).await
+        let batch = BatchContext { calls, cancel: Cancel::default(), terminal };
+        let served = serve(Arc::new(batch), jobs).await;
+        end_subagents(subagents).await;
+        served
     })
 }
 

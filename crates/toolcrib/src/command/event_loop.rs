@@ -1,8 +1,10 @@
 //! The event loop that a subcommand runs its work on.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use toolcrib_agent::SubagentPool;
 
 use crate::error::{CliError, CliErrorKind};
 
@@ -20,6 +22,11 @@ pub(super) fn block_on<T>(work: impl Future<Output = T>) -> Result<T, CliError> 
     });
     runtime.shutdown_background();
     Ok(done)
+}
+
+/// Ends the subagents that still run. Their calls need the event loop until then.
+pub(super) async fn end_subagents(pool: Arc<SubagentPool>) {
+    let _ = tokio::task::spawn_blocking(move || pool.close()).await;
 }
 
 /// Whether Ctrl-C told the process to end.

@@ -25,7 +25,7 @@ use toolcrib_serve::{
 };
 
 use super::api::{OpenedApi, QuestionQueue, QuestionTimes, open_api};
-use super::event_loop::{block_on, interrupted};
+use super::event_loop::{block_on, end_subagents, interrupted};
 use super::setup::open_long_lived;
 use crate::cli::{Global, McpArgs};
 use crate::error::{CliError, CliErrorKind};
@@ -69,7 +69,13 @@ fn serve(
     };
     let session = SessionId(format!("mcp-{}", toolcrib_ledger::new_call_id()));
     let client = PipedClient { principal: local_user(), session, connection: connection.clone() };
-    let ended = block_on(async { serve_stdio(opening, client, interrupted()).await });
+    let ended = block_on(async {
+        let ended = serve_stdio(opening, client, interrupted()).await;
+        if let Some(crib) = crib.get() {
+            end_subagents(crib.subagents()).await;
+        }
+        ended
+    });
     if let Some(crib) = crib.get() {
         crib.close();
     }

@@ -81,7 +81,8 @@ pub(super) fn explain(
 /// Returns a call as a server would take it from a principal.
 fn call_over_http(principal: Principal, tool: &str) -> Call {
     let session = session_of(&principal);
-    let caller = Arc::new(Caller { principal, door: Door::Http, client: None, connection: None });
+    let caller =
+        Arc::new(Caller { principal, door: Door::Http, client: None, connection: None, via: None });
     Call::new(toolcrib_ledger::new_call_id(), session, caller, tool.into(), Value::Null)
 }
 

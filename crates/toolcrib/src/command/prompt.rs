@@ -4,6 +4,7 @@ mod change_call;
 mod device;
 mod dialog;
 mod keys;
+mod open_question;
 mod page;
 mod question_page;
 mod text;
@@ -24,13 +25,14 @@ use toolcrib_runtime::{AnswerFuture, Approver, Prompt, Question};
 use self::change_call::ChangedArgs;
 use self::device::{Device, Input, KeyMode, TypedLine, Waker};
 use self::dialog::{ANSWERED_BY, Dialog, Reaction};
+use self::open_question::{OpenQuestion, take_screen};
 pub(super) use self::question_page::ChangeOffer;
 use self::question_page::{PageMaker, QuestionForm};
 pub(super) use self::tool_question::PersonAtTerminal;
 use super::screen::Screen;
 use crate::settings::Settings;
 use crate::settings::{AskStyle, table};
-use crate::terminal::{Cursor, Paint, Terminal, hold_screen};
+use crate::terminal::{Paint, Terminal};
 
 /// A person at the terminal.
 pub(super) struct TerminalPrompt {
@@ -67,9 +69,6 @@ impl AskManner {
 
 /// Whether a person was told that their answer is no.
 static TOLD_NO: AtomicBool = AtomicBool::new(false);
-
-/// How long to wait for the terminal to be put back when a question is taken away.
-const PUT_BACK_TIME: Duration = Duration::from_secs(1);
 
 /// How many seconds lie between two times that the page shows. A screen reader may read each of them.
 const TIME_STEP: u64 = 10;
@@ -162,28 +161,6 @@ impl Approver for TerminalPrompt {
             answer.ok().flatten().unwrap_or(Answer::Nobody)
         })
     }
-}
-
-/// A question that is on the terminal.
-struct OpenQuestion {
-    waker: Waker,
-    is_over: mpsc::Receiver<()>,
-}
-
-impl Drop for OpenQuestion {
-    fn drop(&mut self) {
-        self.waker.wake();
-        let _ = self.is_over.recv_timeout(PUT_BACK_TIME);
-    }
-}
-
-/// Takes the screen, and ends the line that a command has begun there: its text stands on no row of the question.
-fn take_screen(device: &Device) -> MutexGuard<'static, Cursor> {
-    let mut screen = hold_screen();
-    if std::mem::replace(&mut *screen, Cursor::AtStart) == Cursor::InLine {
-        device.show("\n");
-    }
-    screen
 }
 
 /// Whether a key or word could approve a call.

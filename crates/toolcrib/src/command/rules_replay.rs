@@ -40,6 +40,7 @@ pub(super) fn replay(
         door: Door::Http,
         client: None,
         connection: None,
+        via: None,
     };
     let found = compared(&trial, &live.runtime().current(), &Arc::new(caller), calls)
         .map_err(|err| failed(&err))?;

@@ -23,7 +23,7 @@ use toolcrib_serve::{
 use housekeeping::Housekeeping;
 
 use super::api::{OpenedApi, open_api, warn};
-use super::event_loop::told_to_stop;
+use super::event_loop::{end_subagents, told_to_stop};
 use super::mcp;
 use super::oauth;
 use super::service_manager::ServiceManager;
@@ -105,6 +105,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
         };
         let told_at = told_at.get().copied().unwrap_or_else(Instant::now);
         let cancelled = housekeeping.running.finish_or_cancel(told_at + stop_within).await;
+        end_subagents(crib.subagents()).await;
         if let Some(exporter) = exporter {
             exporter.finish(LAST_SPANS_TIME).await;
         }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use toolcrib_agent::SubagentOwner;
-use toolcrib_core::pull_requests::PullRequests;
+use toolcrib_core::pull_requests::{PullRequestQuestion, PullRequestStatus, PullRequests};
 use toolcrib_core::{
     Call, CallId, CallTerms, Cancel, Catalogue, Clock, Commands, Connection, Ctx, ErrorKind,
     HeldCounts, Limits, Meter, NoClient, Outside, Principal, ToolError, ToolName, ToolSettings,
@@ -70,6 +70,34 @@ impl AreaPlaces {
 
 /// What the setting of a connection says if nothing is connected.
 const NO_CONNECTION: &str = "none";
+
+/// What the tools that read a connection say if nothing is connected.
+const NOTHING_CONNECTED: &str = "No active GitHub connection found";
+
+/// The pull requests of a call whose session chose a connection that it cannot have.
+struct UnconnectedPullRequests {
+    /// Why there is no connected repository.
+    why: ToolError,
+    /// Answers the questions that name a repository.
+    others: Arc<dyn PullRequests>,
+}
+
+impl PullRequests for UnconnectedPullRequests {
+    fn host(&self) -> Option<String> {
+        self.others.host()
+    }
+
+    fn status(
+        &self,
+        question: &PullRequestQuestion,
+        cancel: &Cancel,
+    ) -> Result<PullRequestStatus, ToolError> {
+        match question.repository {
+            Some(_) => self.others.status(question, cancel),
+            None => Err(self.why.clone()),
+        }
+    }
+}
 
 /// The capabilities that calls are handed.
 pub(super) struct Capabilities {
@@ -329,11 +357,28 @@ impl Capabilities {
         }
     }
 
-    /// Returns the pull requests that a call asks about.
-    fn pull_requests_of(&self, call: &Call) -> Arc<dyn PullRequests> {
-        let chosen = call.caller.connection.as_deref();
-        let named = chosen.and_then(|name| self.connections.find(name));
-        Arc::clone(named.map_or(&self.web.pull_requests, |it| &it.pull_requests))
+    /// Returns the pull requests that a call asks about. What its session chose holds as it does for `connection_of`.
+    fn pull_requests_of(
+        &self,
+        call: &Call,
+        tool: &ToolName,
+        cancel: &Cancel,
+    ) -> Arc<dyn PullRequests> {
+        let others = Arc::clone(&self.web.pull_requests);
+        let Some(name) = &call.caller.connection else {
+            return others;
+        };
+        let nothing = || ToolError::new(ErrorKind::NoConnection, NOTHING_CONNECTED);
+        if !self.catalogues.iter().any(|(_, area)| area.places.reads_a_connection()) {
+            return Arc::new(UnconnectedPullRequests { why: nothing(), others });
+        }
+        if let Some(named) = self.connections.find(name) {
+            return Arc::clone(&named.pull_requests);
+        }
+        // Whatever reads from a connection that is unknown says why it cannot.
+        let unknown = self.connections.connect(name, call, tool, cancel);
+        let why = unknown.files.stat("").err().unwrap_or_else(nothing);
+        Arc::new(UnconnectedPullRequests { why, others })
     }
 
     fn area_of(&self, catalogue: &str) -> Option<&CatalogueArea> {
@@ -358,7 +403,7 @@ impl World for Capabilities {
         let principal = (!call.caller.is_local_user()).then(|| call.caller.principal.clone());
         let (session, tool_name) = (call.conversation().clone(), tool.clone());
         let subagent_owner =
-            SubagentOwner { principal: principal.clone(), session: session.clone() };
+            SubagentOwner { principal: principal.clone(), session: call.session.clone() };
         let owner = TaskOwner { principal, session, tool: tool_name };
         let commands = Arc::new(commands.commands_for(owner)) as Arc<dyn Commands>;
         Ctx {
@@ -371,7 +416,7 @@ impl World for Capabilities {
                 net: Arc::clone(&self.web.net),
                 web_search: Arc::clone(&self.web.search),
                 model: Arc::clone(&self.web.model),
-                pull_requests: self.pull_requests_of(call),
+                pull_requests: self.pull_requests_of(call, tool, cancel),
                 subagents: self.web.subagents.of(subagent_owner),
                 reader: call.caller.principal.name.clone(),
             },

@@ -12,7 +12,7 @@ use toolcrib_core::policy::Policy;
 use toolcrib_core::{Call, Caller, NoClient, Principal, SessionId};
 use toolcrib_host::{Sandbox, Workspace};
 use toolcrib_ledger::{GrantFile, StateFolder};
-use toolcrib_runtime::{Approver, Judge, Runtime, World};
+use toolcrib_runtime::{Approver, Judge, LatestRuntime, Runtime, World};
 use toolcrib_search::Engine;
 use toolcrib_shell::BashReader;
 
@@ -180,6 +180,7 @@ impl Crib {
             client: Arc::new(NoClient),
             recorder: Arc::clone(&self.recorder),
             clock: Arc::clone(&self.clock),
+            latest: LatestRuntime::default(),
         })
     }
 
@@ -211,6 +212,11 @@ impl Crib {
             index_state: options.is_long_lived.then(|| self.state.folder()),
         };
         areas.reopen(old.0, old.1, warnings)
+    }
+
+    /// Returns the subagents of this process.
+    pub fn subagents(&self) -> Arc<SubagentPool> {
+        Arc::clone(&self.capabilities.web().subagents.pool)
     }
 
     /// Ends every command that still runs: none outlives the process that started it.

@@ -19,7 +19,7 @@ use crate::opened::{Opened, Reply, Scratch, queue};
 fn over_http(name: &str, role: Role) -> Arc<Caller> {
     let principal = Principal { name: name.to_owned(), role };
     let client = Some("test-client/1".to_owned());
-    Arc::new(Caller { principal, door: Door::Http, client, connection: None })
+    Arc::new(Caller { principal, door: Door::Http, client, connection: None, via: None })
 }
 
 fn call_of(caller: &Arc<Caller>, tool: &str, args: Value) -> Call {
@@ -85,7 +85,10 @@ fn a_rule_that_allows_can_be_for_some_callers() {
 fn a_rule_with_an_unknown_role_or_door_is_refused() {
     for (condition, expect) in [
         ("role = \"boss\"", "`role` must be `user`, `agent`, `approver` or `admin`, not `boss`"),
-        ("door = \"window\"", "`door` must be `terminal`, `http`, `mcp` or `plugin`, not `window`"),
+        (
+            "door = \"window\"",
+            "`door` must be `terminal`, `http`, `mcp`, `plugin` or `agent`, not `window`",
+        ),
         ("principal = []", "`principal` is empty"),
     ] {
         let scratch = Scratch::new();

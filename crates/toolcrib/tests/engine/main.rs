@@ -5,6 +5,7 @@
 
 mod always;
 mod approvals;
+mod ask_user;
 mod attacks;
 mod callers;
 mod contracts;

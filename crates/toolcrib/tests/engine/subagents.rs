@@ -1,8 +1,7 @@
 //! Work that is handed to a subagent, through the engine. A server of the test is the model: it speaks the real
-//! protocol, and says what the test wrote for each turn. And the question to a person, whom a client of the test stands
-//! for.
+//! protocol, and says what the test wrote for each turn.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::io::Write;
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
@@ -11,14 +10,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use toolcrib::wiring::OpenOptions;
-use toolcrib_core::calling_client::{
-    Answers, CallingClient, ClientFuture, ClientQuestion, DetachNeed, MessageLevel, NoClient,
-    ProgressReport,
-};
 use toolcrib_core::net::Net;
 use toolcrib_core::{Caller, Cancel, Door, Principal, Role, SessionId};
 use toolcrib_ledger::new_call_id;
-use toolcrib_runtime::{AlwaysYes, Nobody, Runtime};
+use toolcrib_runtime::{AlwaysYes, Nobody};
 
 use crate::opened::{Opened, Reply, Scratch};
 use crate::test_host::TestHost;
@@ -210,6 +205,33 @@ fn a_rule_of_the_operator_holds_for_a_subagent() {
 }
 
 #[test]
+fn what_is_forbidden_at_the_callers_door_is_forbidden_to_its_subagent() {
+    let turns = vec![wants(&[("read_file", json!({"file_path": "a.txt"}))]), says("done")];
+    for (door, is_held) in [("http", false), ("terminal", true), ("agent", true)] {
+        let (model, scratch) = (model(turns.clone()), Scratch::new());
+        scratch.put("a.txt", "the text");
+        let rule = "[[rule]]\ntool = \"clemini/read_file\"\neffect = \"deny\"\n";
+        scratch.put_rules(&format!("{rule}door = \"{door}\"\n"));
+        let crib = open(&scratch, &model, &[]);
+        let direct = crib.call("clemini/read_file", json!({"file_path": "a.txt"}));
+        assert_eq!(direct.kind() == "refused", door == "terminal", "{door}: {}", direct.text());
+        crib.call("clemini/task", task("x")).done();
+        assert_eq!(told(&model)[0].contains("BLOCKED"), is_held, "{door}: {:?}", told(&model));
+    }
+}
+
+#[test]
+fn a_subagent_cannot_confirm_what_it_was_not_told_to_confirm() {
+    let remove = json!({"command": "rm -rf victim", "confirmed": true});
+    let (model, scratch) = (model(vec![wants(&[("bash", remove)]), says("done")]), Scratch::new());
+    scratch.put("victim/a.txt", "x");
+    let crib = open(&scratch, &model, &[]);
+    crib.approve("clemini/task", task("x")).done();
+    assert!(told(&model)[0].contains("NEEDS_CONFIRMATION"), "{:?}", told(&model));
+    assert!(scratch.work().join("victim/a.txt").exists());
+}
+
+#[test]
 fn a_subagent_gets_the_tools_of_its_catalogue_and_nobody_to_ask() {
     let model = model(vec![
         wants(&[
@@ -337,10 +359,9 @@ fn too_many_calls_in_one_turn_wait_for_the_next() {
     let (model, scratch) = (model(vec![wants(&many), says("done")]), Scratch::new());
     let crib = open(&scratch, &model, &[]);
     crib.call("clemini/task", task("x")).done();
-    let told = told(&model);
-    assert_eq!(told.len(), 100, "each call has its reply");
-    let made = told.iter().filter(|reply| !reply.contains("was not made")).count();
-    assert_eq!(made, 32);
+    assert_eq!(told(&model).len(), 32);
+    let last = asked(&model).pop().unwrap().to_string();
+    assert!(last.contains("68 further calls were left out"), "{last}");
 }
 
 #[test]
@@ -350,8 +371,13 @@ fn a_subagent_in_the_background_can_be_killed_by_its_owner_alone() {
     let started = crib.call("clemini/task", json!({"prompt": "x", "background": true})).done();
     let look = |crib: &Opened, tool: &str, session: &str| {
         let principal = Principal { name: "other".to_owned(), role: Role::Agent };
-        let caller =
-            Arc::new(Caller { principal, door: Door::Http, client: None, connection: None });
+        let caller = Arc::new(Caller {
+            principal,
+            door: Door::Http,
+            client: None,
+            connection: None,
+            via: None,
+        });
         let call = toolcrib_core::Call::new(
             new_call_id(),
             SessionId(session.to_owned()),
@@ -416,84 +442,4 @@ fn a_cancelled_call_ends_its_subagent() {
         call.await.unwrap()
     });
     assert_eq!(Reply(outcome).kind(), "cancelled");
-}
-
-/// A person who answers every form in this way.
-struct PersonAtClient(Value);
-
-impl CallingClient for PersonAtClient {
-    fn ask(&self, questions: BTreeMap<String, ClientQuestion>) -> ClientFuture<'_, Answers> {
-        let answer = |(name, question): (String, ClientQuestion)| {
-            assert!(matches!(question, ClientQuestion::Form { .. }));
-            (name, self.0.clone())
-        };
-        let answers = questions.into_iter().map(answer).collect();
-        Box::pin(async { Ok(answers) })
-    }
-
-    fn detach(&self, need: DetachNeed) -> ClientFuture<'_, ()> {
-        NoClient.detach(need)
-    }
-
-    fn can_answer(&self, question: &ClientQuestion) -> bool {
-        matches!(question, ClientQuestion::Form { .. })
-    }
-
-    fn report_progress(&self, progress: ProgressReport) -> ClientFuture<'_, ()> {
-        NoClient.report_progress(progress)
-    }
-
-    fn log(&self, level: MessageLevel, message: String) -> ClientFuture<'_, ()> {
-        NoClient.log(level, message)
-    }
-}
-
-fn ask_person(args: Value, answer: Value) -> Reply {
-    let scratch = Scratch::new();
-    let crib = scratch.open();
-    let runtime = crib.crib.runtime(Arc::new(Nobody)).unwrap();
-    let runtime = Runtime { client: Arc::new(PersonAtClient(answer)), ..runtime };
-    crib.call_in(&runtime, "clemini/ask_user", args)
-}
-
-#[test]
-fn a_person_answers_as_the_contract_has_it() {
-    let typed = |text: &str| json!({"action": "accept", "content": {"answer": text}});
-    for (args, answer, expect) in [
-        (json!({"question": "What testing framework do you prefer?"}), "pytest", "pytest"),
-        (
-            json!({"question": "Which database should we use?", "options": ["PostgreSQL", "MySQL", "SQLite"]}),
-            "1",
-            "PostgreSQL",
-        ),
-        (
-            json!({"question": "Should I proceed with the refactoring?", "options": ["Yes", "No"]}),
-            "Yes",
-            "Yes",
-        ),
-        (json!({"question": "Which port?", "options": ["3000", "8080"]}), "9000", "9000"),
-    ] {
-        assert_eq!(ask_person(args, typed(answer)).json(), &json!({"answer": expect}));
-    }
-    let question = json!({"question": "Which port?"});
-    for (answer, code) in [
-        (json!({"action": "decline"}), "BLOCKED"),
-        (json!({"action": "cancel"}), "IO_ERROR"),
-        (json!({"action": "accept", "content": {}}), "IO_ERROR"),
-    ] {
-        let reply = ask_person(question.clone(), answer);
-        assert_eq!(reply.json()["error_code"], code, "{}", reply.text());
-    }
-    let many: Vec<String> = (0..21).map(|number| number.to_string()).collect();
-    for args in [
-        json!({"question": "  "}),
-        json!({"question": "x".repeat(10_001)}),
-        json!({"question": "x", "options": many}),
-        json!({"question": "x", "options": ["a", ""]}),
-        json!({"question": "x", "options": "a"}),
-        json!({}),
-    ] {
-        let reply = ask_person(args, typed("a"));
-        assert_eq!(reply.json()["error_code"], "INVALID_ARGUMENT", "{}", reply.text());
-    }
 }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use toolcrib::wiring::OpenOptions;
 use toolcrib_core::net::Net;
+use toolcrib_runtime::{AlwaysYes, Nobody, Runtime};
 
 use crate::opened::{Opened, Scratch};
 use crate::test_host::TestHost;
@@ -230,4 +231,24 @@ fn a_prompt_is_answered_by_the_model_of_the_settings() {
     }
     let page = asked.iter().find(|it| it.starts_with("GET /page")).unwrap();
     assert!(!page.contains("key-of-the-model"), "the key goes to the model alone");
+}
+
+#[test]
+fn a_session_that_named_a_host_is_asked() {
+    let (host, scratch) = (host(), Scratch::new());
+    scratch.put("a", "x");
+    let freely: &[&str] = &[];
+    for (settings, expect) in [(freely, "ok"), (&["policy.tainted=ask"][..], "approval_required")] {
+        let crib = open(&scratch, &host, settings);
+        // Sessions are marked in one runtime: it is the same one, with and without somebody to ask.
+        let unattended = crib.crib.runtime(Arc::new(Nobody)).unwrap();
+        let yes = Arc::new(AlwaysYes("a person".to_owned()));
+        let approved = Runtime { approver: yes, ..unattended.clone() };
+        let read = || crib.call_in(&unattended, "wink/read_file", json!({"path": "a"})).kind();
+        assert_eq!(read(), "ok", "{settings:?}: before");
+        crib.call_in(&approved, "wink/fetch_webpage", json!({"url": host.url("/page")})).done();
+        assert_eq!(read(), expect, "{settings:?}");
+        let sum = json!({"expression": "1"});
+        crib.call_in(&unattended, "nachos/calculator", sum).done();
+    }
 }
