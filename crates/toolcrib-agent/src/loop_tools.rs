@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
-use toolcrib_core::{OfferedTool, ToolName};
+use toolcrib_core::{CallableTool, ToolName};
 use toolcrib_runtime::dialect::openai_function;
 
 /// Tools that no subagent gets: it has no subagents of its own, and nobody answers it.
@@ -26,15 +26,15 @@ pub(crate) struct LoopTool {
 
 impl LoopTools {
     /// Returns the tools of `catalogue`, and those of other authors.
-    pub(crate) fn of(offered: Vec<OfferedTool>, catalogue: &str) -> Self {
-        let is_wanted = |tool: &OfferedTool| {
+    pub(crate) fn of(offered: Vec<CallableTool>, catalogue: &str) -> Self {
+        let is_wanted = |tool: &CallableTool| {
             (tool.name.catalogue() == Some(catalogue) || tool.is_loaded)
                 && !NEVER.contains(&tool.name.as_str())
         };
         let mut taken = HashSet::new();
         let (mut declared, mut by_name) = (Vec::new(), HashMap::new());
         for tool in offered.into_iter().filter(is_wanted) {
-            let OfferedTool { name, summary, schema, is_read_only, .. } = tool;
+            let CallableTool { name, summary, schema, is_read_only, .. } = tool;
             // A name that another tool has already is told with its catalogue.
             let is_free = taken.insert(name.tool().to_owned());
             let told = if is_free { name.tool().to_owned() } else { name.without_slash() };

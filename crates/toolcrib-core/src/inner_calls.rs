@@ -23,7 +23,7 @@ pub trait InnerCalls: Send + Sync {
     fn session(&self) -> &SessionId;
 
     /// Returns the tools that were on offer when the tool was called.
-    fn offered_tools(&self) -> Vec<OfferedTool>;
+    fn offered_tools(&self) -> Vec<CallableTool>;
 
     /// Makes calls that go on after the tool's own call, until `cancel` says otherwise. The settings and rules of then hold
     /// for each of them.
@@ -32,7 +32,7 @@ pub trait InnerCalls: Send + Sync {
 
 /// A tool that can be called.
 #[derive(Clone, Debug)]
-pub struct OfferedTool {
+pub struct CallableTool {
     /// Its name.
     pub name: ToolName,
     /// What it does.

@@ -65,7 +65,7 @@ pub use event::{
     Durability, Event, HeldCounts, Moment, Note, RecordError, RecordErrorKind, Recorder,
 };
 pub use file_stamp::FileStamp;
-pub use inner_calls::{InnerCalls, OfferedTool};
+pub use inner_calls::{CallableTool, InnerCalls};
 pub use loaded_tool::{LoadedTool, ToolHandle, ToolKind};
 pub use meter::Meter;
 pub use outcome::Outcome;

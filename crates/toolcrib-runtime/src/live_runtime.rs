@@ -1,10 +1,11 @@
 //! The runtime of a process whose settings change while it answers calls.
 
-use std::sync::{Arc, PoisonError, RwLock, Weak};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use tokio::sync::watch;
 use toolcrib_core::Toolset;
 
+use crate::latest::Latest;
 use crate::runtime::Runtime;
 
 /// The runtime in force. Another one takes its place in one step, so a call has all of the old settings or all of the
@@ -14,24 +15,11 @@ pub struct LiveRuntime {
     changes: watch::Sender<()>,
 }
 
-/// Leads a runtime to the one that is in force by now. Without one, the settings do not change.
-#[derive(Clone, Default)]
-pub struct LatestRuntime(Option<Weak<RwLock<Arc<Runtime>>>>);
-
-impl LatestRuntime {
-    /// Returns the runtime in force, if another one can take the place of this one.
-    pub(crate) fn get(&self) -> Option<Arc<Runtime>> {
-        let current = self.0.as_ref()?.upgrade()?;
-        let current = current.read().unwrap_or_else(PoisonError::into_inner);
-        Some(Arc::clone(&current))
-    }
-}
-
 impl LiveRuntime {
     /// Puts a runtime in force.
     pub fn new(runtime: Runtime) -> Self {
         let current = Arc::new_cyclic(|current| {
-            let latest = LatestRuntime(Some(Weak::clone(current)));
+            let latest = Latest::of(current);
             RwLock::new(Arc::new(Runtime { latest, ..runtime }))
         });
         Self { current, changes: watch::Sender::new(()) }

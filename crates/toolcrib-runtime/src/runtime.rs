@@ -1,10 +1,7 @@
 //! The one path that every call takes: find, check, decide, run, record.
 
-use std::pin::pin;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::Thread;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -33,7 +30,8 @@ use crate::call::scope::{ApprovalTerms, CallScope, record_asked};
 use crate::call::watchdog::{CallTime, LateAnswer, OwnThread, Watchdog};
 use crate::decide::confirm::{ConfirmationNeed, can_confirm};
 use crate::decide::judge::Judge;
-use crate::live_runtime::LatestRuntime;
+use crate::latest::Latest;
+use crate::wait_for::wait_for;
 
 /// The time that a call with a command has beside the time of the command itself: it starts and ends the command, and
 /// returns what the command printed.
@@ -61,7 +59,7 @@ pub struct Runtime {
     /// Tells the time.
     pub clock: Arc<dyn Clock>,
     /// The runtime in force, in a process whose settings change.
-    pub latest: LatestRuntime,
+    pub latest: Latest<Self>,
 }
 
 /// Hands a call what it may reach.
@@ -450,24 +448,5 @@ pub(crate) fn allowance<'a>(
         recorder,
         place,
         stopped: OnceLock::new(),
-    }
-}
-
-/// Runs a future on this thread. The event loop of another thread keeps its timers.
-pub fn wait_for<T>(future: impl Future<Output = T>) -> T {
-    struct Unpark(Thread);
-    impl Wake for Unpark {
-        fn wake(self: Arc<Self>) {
-            self.0.unpark();
-        }
-    }
-    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
-    let mut context = Context::from_waker(&waker);
-    let mut future = pin!(future);
-    loop {
-        match future.as_mut().poll(&mut context) {
-            Poll::Ready(done) => return done,
-            Poll::Pending => std::thread::park(),
-        }
     }
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio::runtime::Handle;
 use toolcrib_core::toolset::Offer;
 use toolcrib_core::{
-    Call, CallId, CallTrace, Caller, Cancel, Door, Effect, HeldPath, InnerCalls, OfferedTool,
+    Call, CallId, CallTrace, CallableTool, Caller, Cancel, Door, Effect, HeldPath, InnerCalls,
     Outcome, SessionId, ToolName, Toolset,
 };
 
@@ -119,7 +119,7 @@ impl<M: CallMaker + 'static> InnerCalls for CallsOfTool<M> {
         &self.outer.session
     }
 
-    fn offered_tools(&self) -> Vec<OfferedTool> {
+    fn offered_tools(&self) -> Vec<CallableTool> {
         let offers = self.maker.toolset().offers().iter();
         offers.map(offered_tool).collect()
     }
@@ -137,9 +137,9 @@ impl<M: CallMaker + 'static> InnerCalls for CallsOfTool<M> {
     }
 }
 
-fn offered_tool(offer: &Offer) -> OfferedTool {
+fn offered_tool(offer: &Offer) -> CallableTool {
     let declared = offer.tool.declaration();
-    OfferedTool {
+    CallableTool {
         name: offer.full_name().clone(),
         summary: declared.summary.to_owned(),
         schema: offer.tool.schema(),

@@ -10,14 +10,14 @@ use toolcrib_core::{Caller, Door, Principal};
 const MOST_POLICIES: usize = 256;
 
 /// What rules can tell callers apart by: the principal, the door, and the door of the outer call.
-type CallerKey = (Principal, Door, Option<Door>);
+type PolicyKey = (Principal, Door, Option<Door>);
 
 /// The policies of callers, built from all rules when they first call.
 pub(crate) struct CallerPolicies {
     all: Arc<Policy>,
     /// Whether any rule is about some callers only.
     looks_at_callers: bool,
-    by_caller: Mutex<HashMap<CallerKey, Arc<Policy>>>,
+    by_caller: Mutex<HashMap<PolicyKey, Arc<Policy>>>,
 }
 
 impl CallerPolicies {

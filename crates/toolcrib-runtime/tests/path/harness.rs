@@ -7,8 +7,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use toolcrib_core::capability;
-use toolcrib_core::capability::{EditFn, WriteMode, Written};
+use toolcrib_core::capability::{self, EditFn, WriteMode, Written};
 use toolcrib_core::catalogue::{CallKey, CatalogueSettings, RenderedError, Rendering, ReplyView};
 use toolcrib_core::command::{self, CommandRequest, HostTraffic, NetworkAccount, Shell};
 use toolcrib_core::command_reading::{ReadShell, Reading};
@@ -25,7 +24,7 @@ use toolcrib_core::{
     Toolset, Tree, Usage,
 };
 use toolcrib_runtime::{
-    AlwaysYes, AnswerFuture, Approver, Judge, LatestRuntime, Question, QuotaLimits, Runtime,
+    AlwaysYes, AnswerFuture, Approver, Judge, Latest, Question, QuotaLimits, Runtime,
     SessionLimits, World,
 };
 
@@ -421,7 +420,7 @@ pub(crate) fn bench(approver: Arc<dyn Approver>, memory: Memory) -> Bench {
         client: Arc::new(NoClient),
         recorder: Arc::clone(&memory) as Arc<dyn Recorder>,
         clock: Arc::new(TestClock),
-        latest: LatestRuntime::default(),
+        latest: Latest::default(),
     };
     Bench { runtime, memory }
 }

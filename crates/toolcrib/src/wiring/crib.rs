@@ -12,7 +12,7 @@ use toolcrib_core::policy::Policy;
 use toolcrib_core::{Call, Caller, NoClient, Principal, SessionId};
 use toolcrib_host::{Sandbox, Workspace};
 use toolcrib_ledger::{GrantFile, StateFolder};
-use toolcrib_runtime::{Approver, Judge, LatestRuntime, Runtime, World};
+use toolcrib_runtime::{Approver, Judge, Latest, Runtime, World};
 use toolcrib_search::Engine;
 use toolcrib_shell::BashReader;
 
@@ -180,7 +180,7 @@ impl Crib {
             client: Arc::new(NoClient),
             recorder: Arc::clone(&self.recorder),
             clock: Arc::clone(&self.clock),
-            latest: LatestRuntime::default(),
+            latest: Latest::default(),
         })
     }
 

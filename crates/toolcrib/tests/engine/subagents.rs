@@ -48,7 +48,7 @@ fn answer(stream: &mut TcpStream, turn: &Value) {
 
 /// Returns a turn as OpenAI's chat completions have it.
 fn completion(message: &Value) -> Value {
-    let usage = json!({"prompt_tokens": 90, "completion_tokens": 10, "total_tokens": 100});
+    let usage = json!({"prompt_tokens": 9000, "completion_tokens": 1000, "total_tokens": 10_000});
     json!({"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage})
 }
 
@@ -283,7 +283,7 @@ fn a_budget_that_ends_keeps_what_was_said() {
     };
     for (setting, expect, turns) in [
         ("agent.max_turns=3", "`agent.max_turns` (3)", 3),
-        ("agent.max_tokens=250", "`agent.max_tokens` (250)", 3),
+        ("agent.max_tokens=25000", "`agent.max_tokens` (25000)", 3),
         ("limits.deadline_ms=3000", "time", 0),
     ] {
         let slow = json!({"hangs": true});
