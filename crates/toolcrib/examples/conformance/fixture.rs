@@ -68,6 +68,10 @@ impl AnyTool for Fixture {
         }
     }
 
+    fn makes_calls(&self) -> bool {
+        false
+    }
+
     fn health(&self, _: &Ctx) -> Result<(), ToolError> {
         Ok(())
     }
