@@ -1818,6 +1818,11 @@ export interface operations {
                                     /** @description What the principal may do. */
                                     role: "user" | "agent" | "approver" | "admin";
                                 };
+                                /**
+                                 * @description The door of the call for which a plugin or a subagent makes this one. What is forbidden at that door stays
+                                 *     forbidden.
+                                 */
+                                via?: ("terminal" | "http" | "mcp" | "plugin" | "agent") | null;
                             };
                             /**
                              * @description What would become of which files.
@@ -2109,6 +2114,11 @@ export interface operations {
                                     /** @description What the principal may do. */
                                     role: "user" | "agent" | "approver" | "admin";
                                 };
+                                /**
+                                 * @description The door of the call for which a plugin or a subagent makes this one. What is forbidden at that door stays
+                                 *     forbidden.
+                                 */
+                                via?: ("terminal" | "http" | "mcp" | "plugin" | "agent") | null;
                             };
                             /**
                              * @description What would become of which files.
