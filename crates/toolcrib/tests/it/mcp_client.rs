@@ -143,11 +143,14 @@ impl McpClient {
             Protocol::Stateless => {
                 let asked = self.reply_to(id)["result"].clone();
                 assert_eq!(asked["resultType"], "input_required", "{asked}");
-                let question = asked["inputRequests"]["approval"]["params"].clone();
+                let questions = asked["inputRequests"].as_object().unwrap();
+                assert_eq!(questions.len(), 1, "{asked}");
+                let (name, question) = questions.iter().next().unwrap();
+                let question = question["params"].clone();
                 let params = json!({
                     "name": tool,
                     "arguments": args,
-                    "inputResponses": {"approval": answer},
+                    "inputResponses": {name: answer},
                     "requestState": asked["requestState"],
                 });
                 (question, self.request("tools/call", params)["result"].clone())
