@@ -204,18 +204,24 @@ fn fold_record(transaction: &Transaction<'_>, state: &StateFolder) -> Result<u64
     let mut progress = FoldProgress { lines: 0, newest: newest_line(transaction)? };
     let record = RecordReader::open(state)?;
     for segment in record.segments() {
-        let done = folded_bytes(transaction, *segment)?;
+        let before = folded_bytes(transaction, *segment)?;
+        let mut done = before;
         // The size of a packed segment comes from its last bytes, and they can be wrong.
-        if done > 0 && record.size(*segment).is_ok_and(|size| size <= done) {
-            continue;
+        while done == 0 || !record.size(*segment).is_ok_and(|size| size <= done) {
+            let Some(part) = record.load_part(*segment, done)? else { break };
+            let whole = progress.fold_part(&mut fold, &part);
+            done += whole;
+            if whole == 0 {
+                // A line that is not whole yet is left for the next fold. In a segment that nobody writes to any
+                // more, it will never be whole.
+                let is_last = record.segments().last() == Some(segment);
+                done += if is_last { 0 } else { part.bytes.len() as u64 };
+                break;
+            }
         }
-        let Some(loaded) = record.load_if_readable(*segment)? else { continue };
-        let end = progress.fold_segment(&mut fold, &loaded, done);
-        // A line that is not whole yet is left for the next fold. In a segment that nobody writes to any more, it
-        // will never be whole.
-        let is_last = record.segments().last() == Some(segment);
-        let end = if is_last { end } else { loaded.bytes.len() as u64 };
-        save_folded(transaction, &segment.to_string(), end)?;
+        if done > before {
+            save_folded(transaction, &segment.to_string(), done)?;
+        }
     }
     save_folded(transaction, NEWEST_LINE, progress.newest)?;
     save_figures(transaction, fold)?;
@@ -231,19 +237,18 @@ struct FoldProgress {
 }
 
 impl FoldProgress {
-    /// Folds the lines of a segment after the first `done` bytes. Returns the offset after the last whole line.
-    fn fold_segment(&mut self, fold: &mut Fold<'_>, segment: &LoadedSegment, done: u64) -> u64 {
-        let fresh = segment.bytes.get(done as usize..).unwrap_or_default();
-        let whole = memchr::memrchr(b'\n', fresh).map_or(0, |end| end + 1);
-        for piece in fresh[..whole].split_inclusive(|byte| *byte == b'\n') {
+    /// Folds the lines of a part of a segment. Returns how many bytes the whole lines are.
+    fn fold_part(&mut self, fold: &mut Fold<'_>, part: &LoadedSegment) -> u64 {
+        let whole = memchr::memrchr(b'\n', &part.bytes).map_or(0, |end| end + 1);
+        for piece in part.bytes[..whole].split_inclusive(|byte| *byte == b'\n') {
             // A line with a number that was folded before is a copy that somebody put there.
-            if let Some(number) = segment.line_number(piece).filter(|it| *it > self.newest) {
+            if let Some(number) = part.line_number(piece).filter(|it| *it > self.newest) {
                 fold.add_line(&piece[..piece.len() - 1]);
                 self.newest = number;
                 self.lines += 1;
             }
         }
-        done + whole as u64
+        whole as u64
     }
 }
 
@@ -264,12 +269,13 @@ fn save_figures(transaction: &Transaction<'_>, fold: Fold<'_>) -> Result<(), Sta
 mod tests {
     use serde_json::json;
     use toolcrib_core::command::{End, HostTraffic, NetworkAccount};
-    use toolcrib_core::{CallId, Caller, Durability, Effect, Event, Moment, SessionId, Usage};
+    use toolcrib_core::{CallId, Caller, Durability, Effect, Event, Moment, Note, SessionId, Usage};
 
     use super::*;
     use crate::figures::fold::NetworkFigures;
     use crate::record::call_filter::CallFilter;
     use crate::record::call_search::find_calls;
+    use crate::record::event_kind::{Act, EventKind};
     use crate::record::redact::Redactor;
     use crate::record::writer::{Previews, RecordWriter};
 
@@ -285,6 +291,41 @@ mod tests {
         assert!(refused.contains("another process"), "{refused}");
         other.execute_batch("ROLLBACK").unwrap();
         assert!(stats.fold().is_ok());
+    }
+
+    #[test]
+    fn a_segment_of_many_parts_is_folded_line_by_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateFolder::open(&folder.path().join("state")).unwrap();
+        let recorder = RecordWriter::new(&state, Previews::On, Redactor::default(), &json!({}));
+        let clear = |detail: serde_json::Value| {
+            let note = Note {
+                at: "2026-11-01T00:59:00Z".parse().unwrap(),
+                actor: "system",
+                act: Act::Statistics.as_str(),
+                event: EventKind::Cleared.as_str(),
+                tool: Some(&"clemini/bash".into()),
+                call: "",
+                detail,
+            };
+            recorder.note(&note).unwrap();
+        };
+        // The parts end within lines, and one line is longer than two parts.
+        let filler = "abc ".repeat(1000);
+        for _ in 0..700 {
+            clear(json!({"what": "regression", "filler": filler}));
+        }
+        clear(json!({"what": "regression", "filler": filler.repeat(600)}));
+        clear(json!({"what": "regression"}));
+        recorder.flush();
+        let mut stats = Stats::open(&state).unwrap();
+        let all = stats.fold().unwrap();
+        assert_eq!(stats.tools().unwrap()[0].1.epoch, 702);
+        clear(json!({"what": "regression"}));
+        recorder.flush();
+        assert_eq!(stats.fold().unwrap(), 1, "no more than what is new");
+        assert_eq!(stats.rebuild().unwrap(), all + 1);
+        assert_eq!(stats.tools().unwrap()[0].1.epoch, 703);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Reads the record: its segments, and the lines in them that we signed.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
@@ -10,7 +10,11 @@ use jiff::Timestamp;
 use crate::record::chain::{ChainLink, SigningKey};
 use crate::record::late_segments::late_segments;
 use crate::record::segment::{RecordSegment, hour_of, unpack, unpacked_size};
-use crate::state::{DamagedFiles, StateFolder, read_regular};
+use crate::state::{DamagedFiles, StateFolder, open_regular, read_regular};
+
+/// How many bytes of a segment a part has, or as many as its first line has. The whole record of a busy hour is
+/// hundreds of megabytes.
+const PART_BYTES: u64 = 1 << 20;
 
 /// The segments of the record, in the order in which they were written.
 pub struct RecordReader {
@@ -22,11 +26,11 @@ pub struct RecordReader {
     damaged: DamagedFiles,
 }
 
-/// One segment of the record, read into memory.
+/// One segment of the record, or a part of it, read into memory.
 pub struct LoadedSegment {
     /// The name of the segment.
     pub name: String,
-    /// The content of the segment.
+    /// The content of the segment, or the whole lines of a part.
     pub bytes: Vec<u8>,
     key: Option<SigningKey>,
 }
@@ -127,8 +131,35 @@ impl RecordReader {
         &self,
         segment: RecordSegment,
     ) -> io::Result<Option<LoadedSegment>> {
+        self.if_readable(segment, self.load(segment))
+    }
+
+    /// Loads the next part of a segment: what follows its first `done` bytes. Returns `None` as for a whole segment.
+    pub(crate) fn load_part(
+        &self,
+        segment: RecordSegment,
+        done: u64,
+    ) -> io::Result<Option<LoadedSegment>> {
+        let bytes = match open_regular(&segment.path(&self.folder)) {
+            // A segment is packed once, when it was folded. Only figures that are made anew meet packed ones.
+            Err(err) if err.kind() == io::ErrorKind::NotFound => {
+                unpack(&segment.packed_path(&self.folder)).map(|mut bytes| {
+                    bytes.drain(..bytes.len().min(usize::try_from(done).unwrap_or(usize::MAX)));
+                    bytes
+                })
+            }
+            file => file.and_then(|mut file| read_part(&mut file, done)),
+        };
+        self.if_readable(segment, self.named(segment, bytes))
+    }
+
+    fn if_readable(
+        &self,
+        segment: RecordSegment,
+        loaded: io::Result<LoadedSegment>,
+    ) -> io::Result<Option<LoadedSegment>> {
         use io::ErrorKind::{InvalidData, InvalidInput, NotFound, UnexpectedEof};
-        match self.load(segment) {
+        match loaded {
             Err(err) if err.kind() == NotFound => Ok(None),
             Err(err) if matches!(err.kind(), InvalidData | InvalidInput | UnexpectedEof) => {
                 let mut damaged = self.damaged.lock().unwrap_or_else(PoisonError::into_inner);
@@ -147,10 +178,17 @@ impl RecordReader {
             }
             bytes => bytes,
         };
-        let named = |err: io::Error| {
+        self.named(segment, bytes)
+    }
+
+    fn named(
+        &self,
+        segment: RecordSegment,
+        bytes: io::Result<Vec<u8>>,
+    ) -> io::Result<LoadedSegment> {
+        let bytes = bytes.map_err(|err| {
             io::Error::new(err.kind(), format!("`{segment}` cannot be read: {err}"))
-        };
-        let bytes = bytes.map_err(named)?;
+        })?;
         Ok(LoadedSegment { name: segment.to_string(), bytes, key: self.key.clone() })
     }
 
@@ -173,4 +211,17 @@ impl RecordReader {
     pub(crate) fn key(&self) -> Option<&SigningKey> {
         self.key.as_ref()
     }
+}
+
+/// Reads what follows the first `done` bytes of a file: to its end, or as many whole lines as a part has.
+fn read_part(file: &mut File, done: u64) -> io::Result<Vec<u8>> {
+    file.seek(SeekFrom::Start(done))?;
+    let mut bytes = Vec::new();
+    while file.by_ref().take(PART_BYTES).read_to_end(&mut bytes)? as u64 == PART_BYTES {
+        if let Some(end) = memchr::memrchr(b'\n', &bytes) {
+            bytes.truncate(end + 1);
+            break;
+        }
+    }
+    Ok(bytes)
 }
