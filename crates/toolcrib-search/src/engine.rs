@@ -14,7 +14,7 @@ use rustix::fs::{AtFlags, FileType, statat};
 use toolcrib_core::search::{Found, FoundPaths, Glob, Grep, Page, Pattern, Scope, Search, Sort};
 use toolcrib_core::{Cancel, ErrorKind, SearchableTree, ToolError, escape};
 
-use crate::index::candidate_targets::IndexedFiles;
+use crate::index::candidate_targets::{IndexedFiles, QuestionFiles};
 use crate::index::candidates::{CandidateFiles, RuledOutCount};
 use crate::index::error::{IndexError, IndexErrorKind};
 use crate::index::indexer::{IndexOptions, Indexer};
@@ -163,9 +163,7 @@ impl IndexedRoot {
             indexer.wake();
             indexer.status().scanned += 1;
         }
-        let is_exact = content.words.is_some_and(|plan| plan.is_exact);
-        let has_context = content.has_context;
-        Some(IndexedFiles { candidates: candidates?, indexer, is_exact, has_context })
+        Some(IndexedFiles { files: QuestionFiles::new(candidates?, content), indexer })
     }
 
     fn filter(
@@ -321,15 +319,15 @@ impl Search for Engine {
             let SearchOutcome { mut found, end } = search.run(&indexed);
             cancel.check()?;
             // If files have changed meanwhile, those that were chosen may not have enough results after all.
-            if indexed.candidates.is_cut() && end.is_none() && !found.is_partial {
+            if indexed.files.candidates.is_cut() && end.is_none() && !found.is_partial {
                 continue;
             }
             if !found.is_partial {
                 // A file that the index rules out counts as searched.
-                found.files_searched += indexed.candidates.ruled_out_len(end) as u64;
+                found.files_searched += indexed.files.candidates.ruled_out_len(end) as u64;
             }
-            root.add_unreadable(&mut found, &indexed.candidates.unreadable);
-            found.skipped.denied = indexed.candidates.denied;
+            root.add_unreadable(&mut found, &indexed.files.candidates.unreadable);
+            found.skipped.denied = indexed.files.candidates.denied;
             return Ok(found);
         }
         let depth = ask.scope.depth.unwrap_or(usize::MAX);

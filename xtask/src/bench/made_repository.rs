@@ -42,7 +42,12 @@ impl MadeRepository {
             write!(stream, "M 100644 inline {}\ndata {}\n{text}\n", path(number), text.len())?;
         }
         drop(stream.into_inner().map_err(|err| err.to_string())?);
-        if child.wait()?.success() { Ok(made) } else { Err("git fast-import failed".into()) }
+        if !child.wait()?.success() {
+            return Err("git fast-import failed".into());
+        }
+        // As a clone has it: an import leaves long chains of differences, through which git itself reads slowly.
+        made.git(&["repack", "-a", "-d", "-f", "--quiet"])?;
+        Ok(made)
     }
 
     /// Returns the text of a file: a few hundred words.

@@ -57,7 +57,7 @@ impl Dialer {
         let failed = |err: io::Error| told(target, &err, patience);
         let stream = self.connect(request, patience)?;
         let mut stream = PatientStream::new(stream, patience.clone()).map_err(failed)?;
-        let reply = if target.is_tls() {
+        let (reply, is_proven) = if target.is_tls() {
             let config = (self.tls)().map_err(|err| {
                 let message = format!("the certificates of servers cannot be checked: {err}");
                 ToolError::new(ErrorKind::Unavailable, message)
@@ -67,14 +67,19 @@ impl Dialer {
                 ToolError::new(ErrorKind::BadArgs, message)
             })?;
             let connection =
-                ClientConnection::new(config, name).map_err(|err| failed(io::Error::other(err)))?;
-            exchange(&mut StreamOwned::new(connection, stream), request)
+                ClientConnection::new(config, name).map_err(|err| unproven(target, &err))?;
+            let mut stream = StreamOwned::new(connection, stream);
+            (exchange(&mut stream, request), !stream.conn.is_handshaking())
         } else {
-            exchange(&mut stream, request)
+            (exchange(&mut stream, request), true)
         };
-        reply.map_err(|BrokenExchange { err, has_begun }| FailedAttempt {
-            is_passing: !has_begun && is_broken_off(&err),
-            error: failed(err),
+        reply.map_err(|BrokenExchange { err, has_begun }| {
+            let tls = err.get_ref().and_then(|it| it.downcast_ref::<rustls::Error>());
+            if let Some(tls) = tls.filter(|_| !is_proven) {
+                return unproven(target, tls).into();
+            }
+            let is_passing = !has_begun && is_broken_off(&err);
+            FailedAttempt { error: failed(err), is_passing }
         })
     }
 
@@ -182,6 +187,13 @@ fn unreachable(target: &FetchTarget, why: &str) -> ToolError {
         .hint("check the name of the host, and that this machine reaches it")
 }
 
+fn unproven(target: &FetchTarget, err: &rustls::Error) -> ToolError {
+    let message = format!("`{}` could not prove who it is: {err}", target.host());
+    ToolError::new(ErrorKind::Refused, message)
+        .with("reason", "tls_error")
+        .hint("nothing was sent; there is no way around the check")
+}
+
 /// Returns the error of a request that failed on its way.
 fn told(target: &FetchTarget, err: &io::Error, patience: &Patience) -> ToolError {
     let host = target.host();
@@ -189,12 +201,6 @@ fn told(target: &FetchTarget, err: &io::Error, patience: &Patience) -> ToolError
         return patience.ended(host);
     }
     let inner = err.get_ref();
-    if let Some(tls) = inner.and_then(|it| it.downcast_ref::<rustls::Error>()) {
-        let message = format!("`{host}` could not prove who it is: {tls}");
-        return ToolError::new(ErrorKind::Refused, message)
-            .with("reason", "tls_error")
-            .hint("nothing was sent; there is no way around the check");
-    }
     if let Some(bomb) = inner.and_then(|it| it.downcast_ref::<CompressionBomb>()) {
         let message = format!("the answer of `{host}` is a compression bomb: {bomb}");
         return ToolError::new(ErrorKind::Failed, message)

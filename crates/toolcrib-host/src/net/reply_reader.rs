@@ -96,10 +96,13 @@ impl<'a, S: Read> ReplyReader<'a, S> {
     fn fill(&mut self) -> io::Result<bool> {
         self.bytes.drain(..std::mem::take(&mut self.at));
         let mut part = [0; 16 << 10];
-        // Hosts that end a TLS connection without saying so end the reply all the same.
         let count = match self.stream.read(&mut part) {
-            Err(err) if err.kind() == io::ErrorKind::UnexpectedEof => 0,
-            other => other?,
+            // A TLS connection that ends without saying so was perhaps cut off by somebody on the way, and a body without
+            // a length may not be whole.
+            Err(err) if err.kind() == io::ErrorKind::UnexpectedEof => {
+                return if self.has_begun { Err(cut_short()) } else { Ok(false) };
+            }
+            count => count?,
         };
         self.bytes.extend_from_slice(&part[..count]);
         self.has_begun |= count > 0;

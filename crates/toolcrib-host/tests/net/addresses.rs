@@ -78,7 +78,7 @@ fn real_client(ports: Vec<u16>) -> NetClient {
 
 #[test]
 fn no_spelling_of_an_address_leads_inside() {
-    let canary = FetchHost::saying(answer("200 OK", "", b"SECRET"));
+    let canary = FetchHost::saying_plainly(answer("200 OK", "", b"SECRET"));
     let port = canary.port();
     let net = real_client(vec![port]);
     for (host, expected) in REFUSED_HOSTS {
@@ -95,7 +95,7 @@ fn no_spelling_of_an_address_leads_inside() {
 
 #[test]
 fn every_address_of_a_name_is_checked_and_the_checked_one_is_dialled() {
-    let host = FetchHost::saying(answer("200 OK", "", b"here"));
+    let host = FetchHost::saying_plainly(answer("200 OK", "", b"here"));
     let asked = Arc::new(AtomicUsize::new(0));
     let inner: IpAddr = [127, 9, 9, 9].into();
     let counter = Arc::clone(&asked);

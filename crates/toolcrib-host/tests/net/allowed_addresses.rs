@@ -20,7 +20,7 @@ fn redirecting(to: String) -> FetchHost {
 
 #[test]
 fn an_address_of_this_machine_needs_an_operator() {
-    let host = FetchHost::saying(answer("200 OK", "", b"local"));
+    let host = FetchHost::saying_plainly(answer("200 OK", "", b"local"));
     let real = NetClient::new(vec![443], Box::new(|| Err(std::io::Error::other("no TLS"))));
     let url = format!("http://127.0.0.1:{}/", host.port());
     let named = FetchRequest { addresses: AllowedAddresses::Operator, ..request(&url) };
@@ -44,9 +44,9 @@ fn an_address_of_this_machine_needs_an_operator() {
 fn what_an_operator_named_is_not_left_by_a_redirect() {
     let secret = FetchHost::saying(answer("200 OK", "", b"SECRET"));
     for to in [
-        format!("http://127.0.0.1:{}/", secret.port()),
-        format!("http://host.test:{}/", secret.port()),
-        "http://169.254.169.254/latest".to_owned(),
+        format!("https://127.0.0.1:{}/", secret.port()),
+        format!("https://host.test:{}/", secret.port()),
+        "https://169.254.169.254/latest".to_owned(),
     ] {
         let host = redirecting(to.clone());
         let named =
@@ -63,8 +63,8 @@ fn what_an_operator_named_is_not_left_by_a_redirect() {
 #[test]
 fn credentials_do_not_cross_origins() {
     let other = FetchHost::saying(answer("200 OK", "", b"other"));
-    let host = redirecting(format!("http://host.test:{}/", other.port()));
-    let net = client(vec![host.port(), other.port()], None);
+    let host = redirecting(format!("https://host.test:{}/", other.port()));
+    let net = client(vec![host.port(), other.port()]);
     let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     let with_headers = FetchRequest {
         headers: vec![
@@ -93,9 +93,9 @@ fn credentials_do_not_cross_origins() {
 
 #[test]
 fn https_is_not_left_for_http() {
-    let plain = FetchHost::saying(answer("200 OK", "", b"plain"));
+    let plain = FetchHost::saying_plainly(answer("200 OK", "", b"plain"));
     let to = plain.url("/");
-    let host = FetchHost::start_tls(move |_, _, stream| {
+    let host = FetchHost::start(move |_, _, stream| {
         let reply = answer("302 Found", &format!("Location: {to}\r\n"), b"");
         let _ = stream.write_all(&reply);
     });

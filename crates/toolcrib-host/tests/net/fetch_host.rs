@@ -1,8 +1,8 @@
-//! A host of a test, with or without TLS, and clients for which its name leads there.
+//! A host of a test, with TLS or without, and clients for which its name leads there.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -19,38 +19,62 @@ pub(crate) const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// Writes the answer to a request. The first parameter is the request, the second how many came before it.
 type Answer = dyn Fn(&str, usize, &mut dyn Write) + Send + Sync;
 
+/// What a host proves itself with, and the certificate that a client trusts for it.
+pub(crate) type Identity = (Arc<ServerConfig>, CertificateDer<'static>);
+
+/// The identity of the hosts of most tests, which all clients trust.
+static IDENTITY: LazyLock<Identity> = LazyLock::new(|| {
+    let hops = (0..20).map(|number| format!("hop{number}.test"));
+    let names = ["host.test", "other.test", "inner.test", "127.0.0.1"].map(str::to_owned);
+    identity(CertificateParams::new(names.into_iter().chain(hops).collect::<Vec<_>>()).unwrap())
+});
+
+/// Makes an identity with a new key.
+pub(crate) fn identity(params: CertificateParams) -> Identity {
+    let key = KeyPair::generate().unwrap();
+    let certificate = params.self_signed(&key).unwrap().der().clone();
+    let private = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.clone()], private)
+        .unwrap();
+    (Arc::new(config), certificate)
+}
+
 /// A server that keeps what it was asked.
 pub(crate) struct FetchHost {
     address: SocketAddr,
     asked: Arc<Mutex<Vec<String>>>,
-    certificate: Option<CertificateDer<'static>>,
+    identity: Option<Identity>,
 }
 
 impl FetchHost {
-    /// Serves without TLS.
+    /// Serves with TLS.
     pub(crate) fn start(
         answer: impl Fn(&str, usize, &mut dyn Write) + Send + Sync + 'static,
     ) -> Self {
-        Self::serve(Box::new(answer), None)
+        Self::serve(Arc::new(answer), Some(IDENTITY.clone()))
     }
 
-    /// Serves with TLS, for the name `host.test`.
-    pub(crate) fn start_tls(
-        answer: impl Fn(&str, usize, &mut dyn Write) + Send + Sync + 'static,
-    ) -> Self {
-        let key = KeyPair::generate().unwrap();
-        let params = CertificateParams::new(vec!["host.test".to_owned()]).unwrap();
-        let certificate = params.self_signed(&key).unwrap();
-        let private = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(vec![certificate.der().clone()], private)
-            .unwrap();
-        let tls = Some((Arc::new(config), certificate.der().clone()));
-        Self::serve(Box::new(answer), tls)
+    /// Serves with TLS, as another host than those of most tests.
+    pub(crate) fn proving(identity: Identity) -> Self {
+        let reply = answer("200 OK", "", b"who");
+        let answer = move |_: &str, _, stream: &mut dyn Write| {
+            let _ = stream.write_all(&reply);
+        };
+        Self::serve(Arc::new(answer), Some(identity))
+    }
+
+    /// Serves the same bytes to everyone, without TLS.
+    pub(crate) fn saying_plainly(reply: impl Into<Vec<u8>>) -> Self {
+        let reply = reply.into();
+        let answer = move |_: &str, _, stream: &mut dyn Write| {
+            let _ = stream.write_all(&reply);
+        };
+        Self::serve(Arc::new(answer), None)
     }
 
     /// Serves the same bytes to everyone.
@@ -61,29 +85,30 @@ impl FetchHost {
         })
     }
 
-    fn serve(
-        answer: Box<Answer>,
-        tls: Option<(Arc<ServerConfig>, CertificateDer<'static>)>,
-    ) -> Self {
+    fn serve(answer: Arc<Answer>, identity: Option<Identity>) -> Self {
         let listener = TcpListener::bind((HERE, 0)).unwrap();
         let address = listener.local_addr().unwrap();
         let asked = Arc::<Mutex<Vec<String>>>::default();
-        let (config, certificate) = tls.unzip();
-        let (kept, answer) = (Arc::clone(&asked), Arc::<Answer>::from(answer));
+        let (kept, config) = (Arc::clone(&asked), identity.clone().map(|(config, _)| config));
         thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
+            for mut stream in listener.incoming().flatten() {
                 let (kept, answer, config) =
                     (Arc::clone(&kept), Arc::clone(&answer), config.clone());
-                thread::spawn(move || match config {
-                    None => converse(stream, &kept, &*answer),
-                    Some(config) => {
-                        let connection = ServerConnection::new(config).unwrap();
-                        converse(StreamOwned::new(connection, stream), &kept, &*answer);
+                thread::spawn(move || {
+                    let Some(config) = config else {
+                        return converse(&mut stream, &kept, &*answer);
+                    };
+                    let mut tls = StreamOwned::new(ServerConnection::new(config).unwrap(), stream);
+                    // A client that does not trust us asks nothing.
+                    if tls.conn.complete_io(&mut tls.sock).is_ok() {
+                        converse(&mut tls, &kept, &*answer);
+                        tls.conn.send_close_notify();
+                        let _ = tls.flush();
                     }
                 });
             }
         });
-        Self { address, asked, certificate }
+        Self { address, asked, identity }
     }
 
     pub(crate) fn port(&self) -> u16 {
@@ -91,7 +116,7 @@ impl FetchHost {
     }
 
     pub(crate) fn url(&self, rest: &str) -> String {
-        let scheme = if self.certificate.is_some() { "https" } else { "http" };
+        let scheme = if self.identity.is_some() { "https" } else { "http" };
         format!("{scheme}://host.test:{}{rest}", self.port())
     }
 
@@ -108,7 +133,7 @@ impl FetchHost {
 
     /// A client for which every name leads here.
     pub(crate) fn client(&self) -> NetClient {
-        client(vec![self.port()], self.certificate.clone())
+        client(vec![self.port()])
     }
 
     pub(crate) fn fetch(&self, rest: &str) -> Result<FetchReply, ToolError> {
@@ -116,14 +141,14 @@ impl FetchHost {
     }
 }
 
-fn converse(mut stream: impl Read + Write, kept: &Mutex<Vec<String>>, answer: &Answer) {
-    let request = read_request(&mut stream);
+fn converse(stream: &mut (impl Read + Write), kept: &Mutex<Vec<String>>, answer: &Answer) {
+    let request = read_request(stream);
     let before = {
         let mut kept = kept.lock().unwrap();
         kept.push(request.clone());
         kept.len() - 1
     };
-    answer(&request, before, &mut stream);
+    answer(&request, before, stream);
     let _ = stream.flush();
 }
 
@@ -147,10 +172,15 @@ fn read_request(stream: &mut impl Read) -> String {
 }
 
 /// A client for which every name leads here, but for two.
-pub(crate) fn client(ports: Vec<u16>, trusted: Option<CertificateDer<'static>>) -> NetClient {
+pub(crate) fn client(ports: Vec<u16>) -> NetClient {
+    client_trusting(IDENTITY.1.clone(), ports)
+}
+
+/// A client that trusts another certificate than that of most tests.
+pub(crate) fn client_trusting(certificate: CertificateDer<'static>, ports: Vec<u16>) -> NetClient {
     let tls = move || {
         let mut roots = RootCertStore::empty();
-        roots.add_parsable_certificates(trusted.clone());
+        roots.add(certificate.clone()).unwrap();
         let config =
             ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()));
         let config = config.with_safe_default_protocol_versions().unwrap();

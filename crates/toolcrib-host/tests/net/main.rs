@@ -9,3 +9,4 @@ mod cache;
 mod fetch_host;
 mod politeness;
 mod retries;
+mod tls;

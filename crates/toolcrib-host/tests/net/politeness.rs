@@ -74,7 +74,7 @@ fn rules_are_for_the_name_that_is_sent() {
 fn a_host_without_robots_txt_allows_and_one_that_fails_does_not() {
     let html = b"<html>User-agent: *</html>";
     let loops = answer("302 Found", "Location: /robots.txt\r\n", b"");
-    let away = answer("302 Found", "Location: http://other.test/robots.txt\r\n", b"");
+    let away = answer("302 Found", "Location: https://other.test/robots.txt\r\n", b"");
     for (robots, expected) in [
         (answer("404 Not Found", "", html), "ok"),
         (answer("403 Forbidden", "", b""), "ok"),
@@ -114,7 +114,7 @@ fn a_robots_txt_at_another_host_counts() {
     });
     let away = |path: &str| other.url(path).replace("host.test", "other.test");
     let host = leading_to(&away("/moved"));
-    let net = client(vec![host.port(), other.port()], None).with_manners(manners());
+    let net = client(vec![host.port(), other.port()]).with_manners(manners());
     assert_eq!(read(&net, &host, "/public").unwrap().body, b"page");
     let err = read(&net, &host, "/private").unwrap_err();
     assert!(err.message.starts_with("the robots.txt of `host.test`"), "{err}");
@@ -133,8 +133,8 @@ fn a_robots_txt_leads_only_where_a_page_may_lead() {
         ("inner.test", "leads to another host"),
         ("nowhere.test", "leads to another host"),
     ] {
-        let host = leading_to(&format!("http://{name}:{}/robots.txt", other.port()));
-        let net = client(vec![host.port(), other.port()], None).with_manners(manners());
+        let host = leading_to(&format!("https://{name}:{}/robots.txt", other.port()));
+        let net = client(vec![host.port(), other.port()]).with_manners(manners());
         for _ in 0..2 {
             match read(&net, &host, "/a") {
                 Ok(_) => assert_eq!(expected, "ok", "{name}"),
@@ -161,7 +161,7 @@ fn a_robots_txt_that_leads_on_and_on_is_none() {
                 answer("200 OK", "", b"User-agent: *\nDisallow: /")
             } else {
                 let next = at + 1;
-                let to = format!("Location: http://hop{next}.test:{port}/hop{next}\r\n");
+                let to = format!("Location: https://hop{next}.test:{port}/hop{next}\r\n");
                 answer("302 Found", &to, b"")
             };
             let _ = stream.write_all(&reply);
@@ -179,7 +179,7 @@ fn a_host_that_cannot_be_reached_is_told_as_such() {
     let net = host.client().with_manners(manners());
     let port = host.port();
     for (name, expected) in [("inner.test", "private_address"), ("nowhere.test", "unreachable")] {
-        assert_eq!(reason(fetch(&net, &page(&format!("http://{name}:{port}/")))), expected);
+        assert_eq!(reason(fetch(&net, &page(&format!("https://{name}:{port}/")))), expected);
     }
 }
 
@@ -196,7 +196,7 @@ fn each_redirect_is_asked_about_anew() {
         };
         let _ = stream.write_all(&reply);
     });
-    let net = client(vec![host.port(), denying.port()], None).with_manners(manners());
+    let net = client(vec![host.port(), denying.port()]).with_manners(manners());
     assert_eq!(reason(read(&net, &host, "/in")), "robots");
     assert_eq!(reason(read(&net, &host, "/out")), "robots");
     assert_eq!(host.paths(), ["/robots.txt", "/in", "/out"]);

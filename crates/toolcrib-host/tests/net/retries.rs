@@ -111,12 +111,12 @@ fn a_connection_that_breaks_before_the_reply_is_made_again() {
             let _ = stream.write_all(&answer("200 OK", "", b"again"));
         }
     });
-    let net = client(vec![port], None);
+    let net = client(vec![port]);
     let reply = fetch(&net, &request(&format!("http://host.test:{port}/"))).unwrap();
     assert_eq!((&reply.body[..], reply.attempts), (&b"again"[..], 2));
     // Nobody listens at a port that was just given back.
     let closed = TcpListener::bind((HERE, 0)).unwrap().local_addr().unwrap().port();
-    let net = client(vec![closed], None);
+    let net = client(vec![closed]);
     let url = format!("http://host.test:{closed}/");
     let err = fetch(&net, &request(&url)).unwrap_err();
     assert_eq!(

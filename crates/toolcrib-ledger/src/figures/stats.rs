@@ -269,7 +269,9 @@ fn save_figures(transaction: &Transaction<'_>, fold: Fold<'_>) -> Result<(), Sta
 mod tests {
     use serde_json::json;
     use toolcrib_core::command::{End, HostTraffic, NetworkAccount};
-    use toolcrib_core::{CallId, Caller, Durability, Effect, Event, Moment, Note, SessionId, Usage};
+    use toolcrib_core::{
+        CallId, Caller, Durability, Effect, Event, Moment, Note, SessionId, Usage,
+    };
 
     use super::*;
     use crate::figures::fold::NetworkFigures;

@@ -6,7 +6,7 @@ use std::path::Path;
 use toolcrib_core::{Cancel, Tree, escape};
 use toolcrib_repositories::GitRepository;
 
-use crate::question::{all_files, grep, lines};
+use crate::question::{all_files, await_whole_index, grep, lines};
 use crate::sample::{Sample, git, init, run};
 
 /// The files of a revision as `git ls-tree` tells them: the size of each by its path.
@@ -147,13 +147,15 @@ fn files_and_lines_are_those_that_git_shows() {
     for revision in [&revisions[0], &revisions[4], "main", &revisions[2]] {
         check_files(folder.path(), revision, 5);
         let repository = GitRepository::open(folder.path(), revision).unwrap();
-        let mut found = 0;
-        for text in
-            ["needle", "line 7", "changed in", "[brackets] (too)", "e", "round", "no such text"]
-        {
-            found += check_grep(folder.path(), &repository, revision, text);
-        }
-        assert!(found > 1000);
+        let texts =
+            ["needle", "line 7", "changed in", "[brackets] (too)", "e", "round", "no such text"];
+        let check = || {
+            let found = texts.map(|text| check_grep(folder.path(), &repository, revision, text));
+            assert!(found.iter().sum::<usize>() > 1000);
+        };
+        check();
+        await_whole_index(&repository);
+        check();
     }
 }
 
@@ -185,7 +187,10 @@ fn this_project_is_read_as_git_shows_it() {
     };
     let revision = repository.commit();
     check_files(&folder, &revision, 40);
-    for text in ["fn open(", "trigram", "unwrap_or_else(PoisonError::into_inner)", "Übung"] {
+    for text in
+        ["trigram", "fn open(", "trigram", "unwrap_or_else(PoisonError::into_inner)", "Übung"]
+    {
         check_grep(&folder, &repository, &revision, text);
+        await_whole_index(&repository);
     }
 }

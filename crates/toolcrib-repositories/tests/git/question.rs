@@ -24,6 +24,13 @@ pub(crate) fn grep(repository: &GitRepository, text: &str) -> Found {
     repository.search().grep(&question(text), &Cancel::default()).unwrap()
 }
 
+/// Waits until the index of a repository that was searched has everything that it will ever have.
+pub(crate) fn await_whole_index(repository: &GitRepository) {
+    while !repository.index_status().unwrap().is_complete {
+        std::thread::yield_now();
+    }
+}
+
 /// Returns the path, the number and the text of each line of an answer.
 pub(crate) fn lines(found: &Found) -> Vec<String> {
     let lines = found.files.iter().flat_map(|file| {

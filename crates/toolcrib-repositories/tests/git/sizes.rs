@@ -8,7 +8,7 @@ use toolcrib_core::search::{Grep, Page};
 use toolcrib_core::{Cancel, ErrorKind, Tree};
 use toolcrib_repositories::{GitRepository, GitRepositoryOptions};
 
-use crate::question::{grep, lines, question};
+use crate::question::{await_whole_index, grep, lines, question};
 use crate::sample::{Sample, import, init, run};
 
 /// Makes a commit of so many files, which share a few contents.
@@ -100,9 +100,25 @@ fn answers_are_the_same_with_any_memory() {
     let ample = with_memory(path, 256 << 20);
     let all = grep(&ample, "5 line 77");
     assert!(all.lines > 0 && ample.index_status().unwrap().keeps_texts);
+    await_whole_index(&ample);
     for (memory, keeps_postings) in [(2 << 20, true), (600 << 10, false)] {
         let small = with_memory(path, memory);
         assert_eq!(grep(&small, "5 line 77"), all, "{memory}");
+        await_whole_index(&small);
+        for (text, count_limit) in
+            [("5 line 77", 5), ("line", 100), ("LINE 299", 1), ("77", 9), ("no such text", 3)]
+        {
+            for (skip, most) in [(0, 5), (40, 7), (4000, 200)] {
+                let page = Page { skip, most, ..Page::ALL };
+                let part = Grep { page, count_limit, ..question(text) };
+                let answer = |of: &GitRepository| {
+                    let found = of.search().grep(&part, &Cancel::default()).unwrap();
+                    // How many there are is counted up to the limit, and may be known beyond it.
+                    (found.lines.min(count_limit), lines(&found))
+                };
+                assert_eq!(answer(&small), answer(&ample), "{text} {skip} {most} {memory}");
+            }
+        }
         let status = small.index_status().unwrap();
         assert!(!status.keeps_texts && status.bytes <= memory, "{status:?}");
         assert_eq!(status.keeps_postings, keeps_postings, "{status:?}");

@@ -14,6 +14,7 @@ use crate::fixed::options::FixedEngineOptions;
 use crate::fixed::targets::{IndexedTargets, WalkedTargets};
 use crate::fixed::tree::{FixedDirectory, FixedTree};
 use crate::fixed::walk::{FixedFiles, FixedWalk, absolute};
+use crate::index::candidate_targets::QuestionFiles;
 use crate::index::candidates::RuledOutCount;
 use crate::index::known_lines::{ContentQuery, EnoughResults};
 use crate::pattern::Patterns;
@@ -39,7 +40,7 @@ impl<T: FixedTree> FixedEngine<T> {
 
     /// Returns what the index holds, once it is built.
     pub fn status(&self) -> Option<FixedIndexStatus> {
-        self.build.built().map(|index| index.status)
+        self.build.built().map(|built| built.status())
     }
 
     fn tree(&self) -> &T {
@@ -90,22 +91,24 @@ impl<T: FixedTree> FixedEngine<T> {
     ) -> Found {
         let (ask, cancel) = (search.ask, search.stop.cancel);
         let count = if ask.counts_files { RuledOutCount::Exact } else { RuledOutCount::Skip };
+        let (query, words) = (&search.compiled.query, search.compiled.words.as_ref());
         let has_context = ask.want.has_context();
-        let enough = EnoughResults::NEVER;
-        let content =
-            ContentQuery { query: &search.compiled.query, words: None, has_context, enough };
         let index = &built.index;
-        let candidates = index.candidates(&content, &base.path, filter, count);
-        let targets = IndexedTargets {
-            tree: self.tree(),
-            index,
-            ids: &built.ids,
-            candidates,
-            has_context,
-            cancel,
+        let of_page = EnoughResults::of(ask);
+        let search_for = |enough: EnoughResults| {
+            let content = ContentQuery { query, words, has_context, enough };
+            let candidates = index.candidates(&content, &base.path, filter, count);
+            let files = QuestionFiles::new(candidates, &content);
+            let targets =
+                IndexedTargets { tree: self.tree(), index, ids: &built.ids, files, cancel };
+            (search.run(&targets), targets.files.candidates)
         };
-        let SearchOutcome { mut found, end } = search.run(&targets);
-        let candidates = targets.candidates;
+        let (mut outcome, mut candidates) = search_for(of_page);
+        // The first files that have the words may not have enough results after all.
+        if candidates.is_cut() && outcome.end.is_none() && !outcome.found.is_partial {
+            (outcome, candidates) = search_for(EnoughResults::NEVER);
+        }
+        let SearchOutcome { mut found, end } = outcome;
         if !found.is_partial {
             // A file that the index rules out counts as searched.
             found.files_searched += candidates.ruled_out_len(end) as u64;

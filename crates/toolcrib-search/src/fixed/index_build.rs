@@ -25,7 +25,22 @@ pub(crate) struct FixedIndex<I> {
     pub(crate) index: Index,
     /// By slot.
     pub(crate) ids: Vec<I>,
-    pub(crate) status: FixedIndexStatus,
+    keeps_texts: bool,
+    keeps_postings: bool,
+    /// Whether nothing more is collected.
+    is_complete: AtomicBool,
+}
+
+impl<I> FixedIndex<I> {
+    pub(crate) fn status(&self) -> FixedIndexStatus {
+        FixedIndexStatus {
+            files: self.ids.len(),
+            bytes: self.index.bytes(),
+            keeps_texts: self.keeps_texts,
+            keeps_postings: self.keeps_postings,
+            is_complete: self.is_complete.load(Ordering::Acquire),
+        }
+    }
 }
 
 /// What an index of a tree that never changes holds.
@@ -39,6 +54,8 @@ pub struct FixedIndexStatus {
     pub keeps_texts: bool,
     /// Whether the trigrams fit into memory. Without them, every file is read for each question.
     pub keeps_postings: bool,
+    /// Whether the words are collected, too, as far as they fit into memory. Questions are answered before that.
+    pub is_complete: bool,
 }
 
 /// An index that is built once.
@@ -134,12 +151,17 @@ impl<T: FixedTree> IndexBuild<T> {
         let build = Arc::clone(self);
         let thread = std::thread::Builder::new().name("toolcrib-index".to_owned());
         let started = thread.spawn(move || {
-            let built = build.build();
-            *build.state() = match built {
-                Ok(index) => BuildState::Built(Arc::new(index)),
-                Err(err) => BuildState::Failed(err),
+            let built = build.build().map(Arc::new);
+            *build.state() = match &built {
+                Ok(index) => BuildState::Built(Arc::clone(index)),
+                Err(err) => BuildState::Failed(err.clone()),
             };
             build.changed.notify_all();
+            if let Ok(built) = built {
+                let max_bytes = build.options.max_memory_bytes;
+                built.index.collect_fixed_words(max_bytes, &|| build.is_stopped());
+                built.is_complete.store(true, Ordering::Release);
+            }
         });
         started.map_err(|err| {
             let message = format!("the indexer's thread cannot be started: {err}");
@@ -198,9 +220,8 @@ impl<T: FixedTree> IndexBuild<T> {
         let (keeps_texts, keeps_postings) =
             (keeps(reading.keeps_texts), keeps(reading.keeps_postings));
         let index = reading.index.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let (files, bytes) = (ids.len(), index.bytes());
-        let status = FixedIndexStatus { files, bytes, keeps_texts, keeps_postings };
-        Ok(FixedIndex { index, ids, status })
+        let is_complete = AtomicBool::new(false);
+        Ok(FixedIndex { index, ids, keeps_texts, keeps_postings, is_complete })
     }
 }
 

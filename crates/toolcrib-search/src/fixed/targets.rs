@@ -4,10 +4,9 @@ use toolcrib_core::Cancel;
 
 use crate::fixed::tree::FixedTree;
 use crate::fixed::walk::FixedFiles;
-use crate::index::candidate_targets::FEW_FILES;
-use crate::index::candidates::CandidateFiles;
+use crate::index::candidate_targets::QuestionFiles;
 use crate::index::tree_index::Index;
-use crate::scan::file_search::{LinesToSearch, TargetText};
+use crate::scan::file_search::TargetText;
 use crate::scan::open::Unsearched;
 use crate::scan::parallel_search::Targets;
 
@@ -19,38 +18,35 @@ pub(crate) struct IndexedTargets<'a, T: FixedTree> {
     pub(crate) tree: &'a T,
     pub(crate) index: &'a Index,
     pub(crate) ids: &'a [T::Id],
-    pub(crate) candidates: CandidateFiles,
-    /// Whether lines around matches are wanted.
-    pub(crate) has_context: bool,
+    pub(crate) files: QuestionFiles,
     pub(crate) cancel: &'a Cancel,
 }
 
 impl<T: FixedTree> Targets for IndexedTargets<'_, T> {
     fn len(&self) -> usize {
-        self.candidates.len()
+        self.files.candidates.len()
     }
 
     fn path(&self, index: usize) -> &[u8] {
-        self.candidates.path(index)
+        self.files.candidates.path(index)
     }
 
     fn text(&self, index: usize) -> Option<TargetText<'_>> {
-        let text = self.index.fixed_text(self.candidates.slot(index))?;
-        let is_whole = !text.is_beginning || !self.has_context;
-        is_whole.then_some(TargetText { text, lines: LinesToSearch::All })
+        let text = self.index.fixed_text(self.files.candidates.slot(index))?;
+        self.files.text_of(index, text)
     }
 
     fn content(&self, index: usize) -> Option<Result<Vec<u8>, Unsearched>> {
-        let id = self.ids[self.candidates.slot(index) as usize];
+        let id = self.ids[self.files.candidates.slot(index) as usize];
         Some(read(self.tree, id, self.cancel))
     }
 
-    fn known_count(&self, _: usize) -> Option<u64> {
-        None
+    fn known_count(&self, index: usize) -> Option<u64> {
+        self.files.known_count(index)
     }
 
     fn is_little_work(&self) -> bool {
-        self.candidates.len() <= FEW_FILES
+        self.files.is_little_work()
     }
 }
 

@@ -197,7 +197,7 @@ impl Index {
         let mut chosen: Vec<u32> = known.slots().collect();
         for (number, shard) in self.postings.shards.iter().enumerate() {
             // The trigrams answer for the files whose words are not known.
-            let words = shard.tables.words.as_ref().filter(|_| known.has_asked(number));
+            let words = shard.tables.words.get().filter(|_| known.has_asked(number));
             let uncovered = words.map(|words| words.uncovered());
             if uncovered.is_some_and(<[DocId]>::is_empty) {
                 continue;

@@ -68,8 +68,8 @@ impl Index {
         self.install_shard(postings, read.collect());
     }
 
-    /// Returns a file's text, if it is in memory.
-    pub(crate) fn fixed_text(&self, slot: u32) -> Option<Arc<KeptText>> {
-        self.text(ONLY_GENERATION, slot).map(|(text, _)| text)
+    /// Returns a file's text and its version, if it is in memory.
+    pub(crate) fn fixed_text(&self, slot: u32) -> Option<(Arc<KeptText>, u32)> {
+        self.text(ONLY_GENERATION, slot)
     }
 }

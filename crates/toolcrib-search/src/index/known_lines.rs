@@ -1,5 +1,7 @@
 //! The lines that may match, as far as the index of words knows them without reading a text.
 
+use std::sync::Arc;
+
 use toolcrib_core::search::{Grep, Want};
 
 use crate::index::posting_list::DocId;
@@ -155,7 +157,7 @@ impl Index {
     ) -> KnownLines {
         let mut known = KnownLines::default();
         let shards = self.postings.shards.iter();
-        let words = shards.map(|shard| shard.tables.words.as_deref());
+        let words = shards.map(|shard| shard.tables.words.get().map(|words| &**words));
         let mut readers: Vec<Option<WordReader<'_>>> =
             words.map(|words| words.map(|words| words.reader(part))).collect();
         known.shards = readers.iter().map(Option::is_some).collect();
@@ -200,9 +202,9 @@ impl Index {
         is_meant: &dyn Fn(u32) -> bool,
     ) -> KnownLines {
         let mut known = KnownLines::default();
-        let shards = self.postings.shards.iter().map(|shard| shard.tables.words.as_deref());
+        let shards = self.postings.shards.iter().map(|shard| shard.tables.words.get());
         let found = shards.map(|words| words.map(|words| (words, words.find_words(plan))));
-        let found: Vec<Option<(&WordPostings, FoundWords)>> = found.collect();
+        let found: Vec<Option<(&Arc<WordPostings>, FoundWords)>> = found.collect();
         let bytes: usize = found.iter().flatten().map(|(_, found)| found.list_bytes()).sum();
         let most = content.enough.lines.max(content.enough.files);
         if bytes > most.saturating_mul(LIST_BYTES_PER_RESULT) {

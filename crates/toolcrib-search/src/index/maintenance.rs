@@ -133,7 +133,7 @@ impl Index {
 
     /// Bytes of memory for the words of files.
     pub(crate) fn word_bytes(&self) -> usize {
-        let words = self.postings.shards.iter().filter_map(|shard| shard.tables.words.as_ref());
+        let words = self.postings.shards.iter().filter_map(|shard| shard.tables.words.get());
         words.map(|words| words.bytes()).sum()
     }
 
@@ -158,7 +158,7 @@ impl Index {
 
     /// Returns a shard whose words have not been collected, with its number.
     pub(crate) fn shard_without_words(&self) -> Option<WordTask> {
-        let lacks = |shard: &Shard| shard.live > 0 && shard.tables.words.is_none();
+        let lacks = |shard: &Shard| shard.live > 0 && shard.tables.words.get().is_none();
         let number = self.postings.shards.iter().position(lacks)?;
         let shard = &self.postings.shards[number];
         let texts = shard.slots.iter().enumerate().map(|(doc, slot)| {
@@ -171,16 +171,18 @@ impl Index {
     }
 
     /// Adds the words of a shard, if the shard is still the same.
-    pub(crate) fn install_words(&mut self, task: &WordTask, words: WordPostings) {
-        let shard = self.postings.shards.get_mut(task.number);
+    pub(crate) fn install_words(&self, task: &WordTask, words: WordPostings) {
+        let shard = self.postings.shards.get(task.number);
         if let Some(shard) = shard.filter(|it| Arc::ptr_eq(&it.tables.postings, &task.postings)) {
-            shard.tables.words = Some(Arc::new(words));
+            let _ = shard.tables.words.set(Arc::new(words));
         }
     }
 
     /// Drops the words of all files.
     pub(crate) fn drop_words(&mut self) {
-        self.postings.shards.iter_mut().for_each(|shard| shard.tables.words = None);
+        for shard in &mut self.postings.shards {
+            shard.tables.words.take();
+        }
     }
 
     /// Drops all texts.

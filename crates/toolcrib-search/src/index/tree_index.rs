@@ -1,7 +1,7 @@
 //! The index of one tree: its names, the state of each file, and its postings. File events keep it current.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use toolcrib_core::FileStamp;
 
@@ -139,12 +139,12 @@ impl Shard {
 pub(crate) struct ShardTables {
     pub(crate) postings: Arc<Postings>,
     /// The words of the files, once they have been collected.
-    pub(crate) words: Option<Arc<WordPostings>>,
+    pub(crate) words: OnceLock<Arc<WordPostings>>,
 }
 
 impl From<Postings> for ShardTables {
     fn from(postings: Postings) -> Self {
-        Self { postings: Arc::new(postings), words: None }
+        Self { postings: Arc::new(postings), words: OnceLock::new() }
     }
 }
 
