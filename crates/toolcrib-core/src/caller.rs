@@ -28,6 +28,12 @@ pub struct Caller {
 /// What the name of a principal begins with that an authorization server vouches for. The name of a token has no `:`.
 const OAUTH_PREFIX: &str = "oauth:";
 
+/// What the name of a principal begins with for whom a server of NATS vouches, which lets it publish on its subjects.
+const NATS_PREFIX: &str = "nats:";
+
+/// Everybody who shares the subjects of the nachos contract. No agent has such an id.
+const NATS_SHARED: &str = "(shared)";
+
 /// What the name of a principal begins with who logged in to the page with the link that a server printed.
 const PAGE_PREFIX: &str = "page:";
 
@@ -35,7 +41,7 @@ const PAGE_PREFIX: &str = "page:";
 /// machine.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Principal {
-    /// The name of the token, or of the user, or `oauth:SERVER#NAME`, or `page:user-UID`.
+    /// The name of the token, or of the user, or `oauth:SERVER#NAME`, or `nats:AGENT`, or `page:user-UID`.
     pub name: String,
     /// What the principal may do.
     pub role: Role,
@@ -65,6 +71,8 @@ pub enum Door {
     Http,
     /// The Model Context Protocol, over pipes or HTTP.
     Mcp,
+    /// The bus, in the envelopes of the nachos contract.
+    Nats,
     /// A tool from another author, which makes calls while its own call runs.
     Plugin,
     /// The agent loop: a subagent that does the work of a call.
@@ -99,9 +107,14 @@ impl Principal {
         Self { name: format!("{OAUTH_PREFIX}{server}#{name}"), role }
     }
 
-    /// Whether a name is one that an authorization server vouches for.
-    pub fn is_oauth_name(name: &str) -> bool {
-        name.starts_with(OAUTH_PREFIX)
+    /// Returns the agent with this id on NATS, or everybody who shares the subjects of the contract.
+    pub fn of_nats(agent: Option<&str>) -> Self {
+        Self { name: format!("{NATS_PREFIX}{}", agent.unwrap_or(NATS_SHARED)), role: Role::Agent }
+    }
+
+    /// Whether somebody else vouches for a name: an authorization server, or a server of NATS.
+    pub fn is_vouched_name(name: &str) -> bool {
+        name.starts_with(OAUTH_PREFIX) || name.starts_with(NATS_PREFIX)
     }
 
     /// Returns the user who started a server, at its page. The user of a terminal has another name, so that the page can
@@ -157,7 +170,8 @@ impl Role {
 
 impl Door {
     /// Every door.
-    pub const ALL: [Self; 5] = [Self::Terminal, Self::Http, Self::Mcp, Self::Plugin, Self::Agent];
+    pub const ALL: [Self; 6] =
+        [Self::Terminal, Self::Http, Self::Mcp, Self::Nats, Self::Plugin, Self::Agent];
 
     /// Returns the spelling in rules, in the record and for people.
     pub fn as_str(self) -> &'static str {
@@ -165,6 +179,7 @@ impl Door {
             Self::Terminal => "terminal",
             Self::Http => "http",
             Self::Mcp => "mcp",
+            Self::Nats => "nats",
             Self::Plugin => "plugin",
             Self::Agent => "agent",
         }

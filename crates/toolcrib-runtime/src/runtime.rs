@@ -307,7 +307,9 @@ impl Runtime {
         // What a model wants by itself is never said to be confirmed by whoever made the outer call.
         let source = match call.caller.door {
             Door::Agent => ConfirmationSource::WhenTold,
-            Door::Terminal | Door::Http | Door::Mcp | Door::Plugin => self.approver.confirmation(),
+            Door::Terminal | Door::Http | Door::Mcp | Door::Nats | Door::Plugin => {
+                self.approver.confirmation()
+            }
         };
         let confirmation = match source {
             ConfirmationSource::WhenTold if can_confirm(&keys) => {

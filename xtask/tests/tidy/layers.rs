@@ -12,6 +12,7 @@ const LINES: &[(&str, u8)] = &[
     ("toolcrib", 4),
     ("toolcrib-serve", 3),
     ("toolcrib-agent", 3),
+    ("toolcrib-nats", 3),
     ("toolcrib-repositories", 3),
     ("toolcrib-runtime", 2),
     ("toolcrib-tools", 2),

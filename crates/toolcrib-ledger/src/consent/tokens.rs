@@ -166,11 +166,11 @@ impl TokenFile {
         })
     }
 
-    /// Revokes the token with this name. Returns whether there was one. A name that an authorization server vouches for
-    /// has no token in the list. It is added as revoked.
+    /// Revokes the token with this name. Returns whether there was one. A name that somebody else vouches for has no
+    /// token in the list. It is added as revoked.
     pub fn revoke(&self, name: &str, now: Timestamp) -> Result<bool, TokenError> {
         self.file.change(|all: &mut Vec<StoredToken>| {
-            if Principal::is_oauth_name(name) && all.iter().all(|it| it.principal.name != name) {
+            if Principal::is_vouched_name(name) && all.iter().all(|it| it.principal.name != name) {
                 all.push(StoredToken {
                     principal: Principal { name: name.to_owned(), role: Role::Agent },
                     created_at: now,
@@ -198,8 +198,8 @@ impl TokenFile {
         self.with_known(|known| known.owners.contains_key(&token.0))
     }
 
-    /// Whether there is a token of this principal that was not revoked. If an authorization server vouches for the
-    /// principal, only an operator revokes it here. The user of this machine and the user at the page have no token that
+    /// Whether there is a token of this principal that was not revoked. If somebody else vouches for the principal,
+    /// only an operator revokes it here. The user of this machine and the user at the page have no token that
     /// could be revoked.
     pub fn is_active(&self, principal: &Principal) -> io::Result<bool> {
         let name = &principal.name;
@@ -207,7 +207,7 @@ impl TokenFile {
             return Ok(true);
         }
         self.with_known(|known| match &known.revoked {
-            Some(revoked) if Principal::is_oauth_name(name) => !revoked.contains(name),
+            Some(revoked) if Principal::is_vouched_name(name) => !revoked.contains(name),
             _ => known.owners.values().any(|it| it == principal),
         })
     }

@@ -146,6 +146,8 @@ spelled_enum! {
     Record "record",
     /// The figures of tools.
     Statistics "statistics",
+    /// A message that came over the bus.
+    Bus "bus",
     /// An answer to a pending approval.
     Approval "approval",
     /// A grant.

@@ -1810,10 +1810,10 @@ export interface operations {
                                  */
                                 connection?: string | null;
                                 /** @description The door that took the call. */
-                                door: "terminal" | "http" | "mcp" | "plugin" | "agent";
+                                door: "terminal" | "http" | "mcp" | "nats" | "plugin" | "agent";
                                 /** @description Who calls. */
                                 principal: {
-                                    /** @description The name of the token, or of the user, or `oauth:SERVER#NAME`, or `page:user-UID`. */
+                                    /** @description The name of the token, or of the user, or `oauth:SERVER#NAME`, or `nats:AGENT`, or `page:user-UID`. */
                                     name: string;
                                     /** @description What the principal may do. */
                                     role: "user" | "agent" | "approver" | "admin";
@@ -1822,7 +1822,7 @@ export interface operations {
                                  * @description The door of the call for which a plugin or a subagent makes this one. What is forbidden at that door stays
                                  *     forbidden.
                                  */
-                                via?: ("terminal" | "http" | "mcp" | "plugin" | "agent") | null;
+                                via?: ("terminal" | "http" | "mcp" | "nats" | "plugin" | "agent") | null;
                             };
                             /**
                              * @description What would become of which files.
@@ -2106,10 +2106,10 @@ export interface operations {
                                  */
                                 connection?: string | null;
                                 /** @description The door that took the call. */
-                                door: "terminal" | "http" | "mcp" | "plugin" | "agent";
+                                door: "terminal" | "http" | "mcp" | "nats" | "plugin" | "agent";
                                 /** @description Who calls. */
                                 principal: {
-                                    /** @description The name of the token, or of the user, or `oauth:SERVER#NAME`, or `page:user-UID`. */
+                                    /** @description The name of the token, or of the user, or `oauth:SERVER#NAME`, or `nats:AGENT`, or `page:user-UID`. */
                                     name: string;
                                     /** @description What the principal may do. */
                                     role: "user" | "agent" | "approver" | "admin";
@@ -2118,7 +2118,7 @@ export interface operations {
                                  * @description The door of the call for which a plugin or a subagent makes this one. What is forbidden at that door stays
                                  *     forbidden.
                                  */
-                                via?: ("terminal" | "http" | "mcp" | "plugin" | "agent") | null;
+                                via?: ("terminal" | "http" | "mcp" | "nats" | "plugin" | "agent") | null;
                             };
                             /**
                              * @description What would become of which files.
@@ -2406,7 +2406,7 @@ export interface operations {
                 changed?: boolean;
                 /** @description What was decided. `ask` is a call about which a person was asked, whatever they said. */
                 decision?: "allow" | "ask" | "deny";
-                door?: "terminal" | "http" | "mcp" | "plugin" | "agent";
+                door?: "terminal" | "http" | "mcp" | "nats" | "plugin" | "agent";
                 /** @description The most calls to return. */
                 limit?: number;
                 outcome?: "ok" | "command_failed" | "error" | "refused" | "unknown" | "open";
@@ -2778,7 +2778,7 @@ export interface operations {
                 changed?: boolean;
                 /** @description What was decided. `ask` is a call about which a person was asked, whatever they said. */
                 decision?: "allow" | "ask" | "deny";
-                door?: "terminal" | "http" | "mcp" | "plugin" | "agent";
+                door?: "terminal" | "http" | "mcp" | "nats" | "plugin" | "agent";
                 /** @description The most calls to return. */
                 limit?: number;
                 outcome?: "ok" | "command_failed" | "error" | "refused" | "unknown" | "open";
@@ -2821,7 +2821,7 @@ export interface operations {
                 changed?: boolean;
                 /** @description What was decided. `ask` is a call about which a person was asked, whatever they said. */
                 decision?: "allow" | "ask" | "deny";
-                door?: "terminal" | "http" | "mcp" | "plugin" | "agent";
+                door?: "terminal" | "http" | "mcp" | "nats" | "plugin" | "agent";
                 /** @description The most calls to return. */
                 limit?: number;
                 outcome?: "ok" | "command_failed" | "error" | "refused" | "unknown" | "open";
@@ -3225,7 +3225,7 @@ export interface operations {
                             param_pattern: string;
                             /** @description Whose calls the grant covers. Without a principal, they are those of the user at the terminal. */
                             principal?: {
-                                /** @description The name of the token, or of the user, or `oauth:SERVER#NAME`, or `page:user-UID`. */
+                                /** @description The name of the token, or of the user, or `oauth:SERVER#NAME`, or `nats:AGENT`, or `page:user-UID`. */
                                 name: string;
                                 /** @description What the principal may do. */
                                 role: "user" | "agent" | "approver" | "admin";
@@ -4025,7 +4025,7 @@ export interface operations {
                     };
                     /** @description Whose call it would be. Without it, the caller's own. */
                     principal?: {
-                        /** @description The name of the token, or of the user, or `oauth:SERVER#NAME`, or `page:user-UID`. */
+                        /** @description The name of the token, or of the user, or `oauth:SERVER#NAME`, or `nats:AGENT`, or `page:user-UID`. */
                         name: string;
                         /** @description What the principal may do. */
                         role: "user" | "agent" | "approver" | "admin";
@@ -5266,7 +5266,7 @@ export interface operations {
                             id: string;
                             /** @description Whose command it is. Without one, it is that of the user at a terminal. */
                             principal: {
-                                /** @description The name of the token, or of the user, or `oauth:SERVER#NAME`, or `page:user-UID`. */
+                                /** @description The name of the token, or of the user, or `oauth:SERVER#NAME`, or `nats:AGENT`, or `page:user-UID`. */
                                 name: string;
                                 /** @description What the principal may do. */
                                 role: "user" | "agent" | "approver" | "admin";
@@ -5316,7 +5316,7 @@ export interface operations {
                             id: string;
                             /** @description Whose command it is. Without one, it is that of the user at a terminal. */
                             principal: {
-                                /** @description The name of the token, or of the user, or `oauth:SERVER#NAME`, or `page:user-UID`. */
+                                /** @description The name of the token, or of the user, or `oauth:SERVER#NAME`, or `nats:AGENT`, or `page:user-UID`. */
                                 name: string;
                                 /** @description What the principal may do. */
                                 role: "user" | "agent" | "approver" | "admin";

@@ -87,6 +87,7 @@ enum DoorWord {
     Terminal,
     Http,
     Mcp,
+    Nats,
     Plugin,
     Agent,
 }
@@ -181,6 +182,7 @@ impl DoorWord {
             Self::Terminal => Door::Terminal,
             Self::Http => Door::Http,
             Self::Mcp => Door::Mcp,
+            Self::Nats => Door::Nats,
             Self::Plugin => Door::Plugin,
             Self::Agent => Door::Agent,
         }

@@ -22,6 +22,9 @@ pub(crate) struct ServeArgs {
     /// Where to listen: a loopback address such as 127.0.0.1:7766, or unix:PATH
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) address: Option<String>,
+    /// Take calls from this server of NATS, too: nats://HOST:PORT, or tls://HOST:PORT
+    #[arg(long, value_name = "URL")]
+    pub(crate) nats: Option<String>,
     /// Print the link that logs you in to the page, even if stdout is no terminal
     #[arg(long)]
     pub(crate) login_link: bool,

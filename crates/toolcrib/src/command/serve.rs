@@ -1,5 +1,6 @@
 //! `toolcrib serve`: answers calls over HTTP until it is told to stop.
 
+mod bus;
 mod housekeeping;
 mod log;
 mod login_link;
@@ -63,8 +64,8 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
         if let Err(err) = live.watch() {
             live.tell_unwatched(&err);
         }
-        let events = Arc::clone(&api.events);
-        let readiness = readiness(&lock);
+        let bus = bus::open(&crib, &api.runtime, &tokens, args.nats.as_deref()).await?;
+        let (events, readiness) = (Arc::clone(&api.events), readiness(&lock));
         let housekeeping = Housekeeping {
             crib: &crib,
             tokens: &tokens,
@@ -104,7 +105,9 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
             never = housekeeping.run() => match never {},
         };
         let told_at = told_at.get().copied().unwrap_or_else(Instant::now);
-        let cancelled = housekeeping.running.finish_or_cancel(told_at + stop_within).await;
+        let (deadline, running) = (told_at + stop_within, &housekeeping.running);
+        let of_both = tokio::join!(running.finish_or_cancel(deadline), bus::close(bus, deadline));
+        let cancelled = of_both.0 + of_both.1;
         end_subagents(crib.subagents()).await;
         if let Some(exporter) = exporter {
             exporter.finish(LAST_SPANS_TIME).await;
@@ -115,8 +118,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
     // A task of the event loop may still hold the crib.
     crib.close();
     let (ServerEnd { finished, cut }, cancelled) = ended?;
-    tracing::info!(finished, cut, cancelled, "stopped");
-    print_lines(&[stopped(finished, cut, cancelled)]);
+    tell_end(finished, cut, cancelled);
     Ok(Exit::Done)
 }
 
@@ -147,8 +149,9 @@ fn readiness(lock: &Arc<ServerLock>) -> Readiness {
     Readiness::waiting("the server starts", Box::new(find_loss))
 }
 
-/// Returns what a person is told when the server has stopped.
-fn stopped(finished: usize, cut: usize, cancelled: usize) -> String {
+/// Logs and prints how the server stopped.
+fn tell_end(finished: usize, cut: usize, cancelled: usize) {
+    tracing::info!(finished, cut, cancelled, "stopped");
     let part = |count: usize, noun: &str, what: &str| match count {
         0 => String::new(),
         count => format!("; {} {what}", counted(count as u64, noun)),
@@ -156,7 +159,7 @@ fn stopped(finished: usize, cut: usize, cancelled: usize) -> String {
     let finished = part(finished, "request", "finished meanwhile");
     let cut = part(cut, "request", "did not finish in time and got no reply");
     let cancelled = part(cancelled, "call", "ran for too long and was cancelled");
-    format!("Stopped{finished}{cut}{cancelled}.")
+    print_lines(&[format!("Stopped{finished}{cut}{cancelled}.")]);
 }
 
 /// Logs where the server listens, and which settings somebody set. Their values may be secret.

@@ -44,6 +44,8 @@ mod mcp_python;
 mod mcp_tasks;
 mod mcp_typescript;
 mod memory;
+mod nats;
+mod nats_bus;
 mod node_clients;
 mod oauth;
 mod operations;

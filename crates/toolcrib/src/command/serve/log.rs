@@ -50,8 +50,12 @@ pub(super) fn start(settings: &Settings) -> Result<ServerLog, CliError> {
         .with_ansi(false)
         .with_timer(UtcTime)
         .with_writer(move || lines.clone());
-    // The SDK logs what clients send, and two lines for each request; the server has a line of its own for it.
-    let ours = Targets::new().with_default(level).with_target("rmcp", LevelFilter::OFF);
+    // The SDK logs what clients send, and two lines for each request; the server has a line of its own for it. The
+    // gateway has one for what the client of NATS says twice.
+    let ours = Targets::new()
+        .with_default(level)
+        .with_target("rmcp", LevelFilter::OFF)
+        .with_target("async_nats", LevelFilter::OFF);
     match settings.get(table::LOG_FORMAT) {
         LogFormat::Text => log.finish().with(ours).try_init().map_err(|err| failed(&err))?,
         LogFormat::Json => {

@@ -1,0 +1,192 @@
+//! The contract's envelope: `{id, timestamp, source, type, correlationId?, payload}`.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+/// The longest id of a request.
+const LONGEST_ID: usize = 128;
+
+/// How old a request may be, and how far ahead its sender's clock.
+pub(crate) const FRESH_TIME: Duration = Duration::from_mins(5);
+
+/// A request in its envelope.
+#[derive(Debug, Deserialize)]
+pub(crate) struct RequestEnvelope {
+    pub(crate) id: String,
+    timestamp: Option<String>,
+    /// What its sender calls itself. It is shown and recorded, and nothing is decided by it.
+    pub(crate) source: Option<String>,
+    payload: Map<String, Value>,
+}
+
+/// What is wrong with a message, for its sender.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct EnvelopeFault {
+    pub(crate) code: &'static str,
+    pub(crate) message: String,
+}
+
+/// The arguments of a call, and what the contract puts beside them.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct RequestParameters {
+    /// The `sessionId`.
+    pub(crate) session: Option<String>,
+    pub(crate) args: Map<String, Value>,
+}
+
+impl RequestEnvelope {
+    /// Reads a message.
+    pub(crate) fn read(bytes: &[u8]) -> Result<Self, EnvelopeFault> {
+        let read: Self = serde_json::from_slice(bytes).map_err(|err| {
+            let message = format!(
+                "the message is no request: {err}; send {{id, timestamp, source, type, payload}} as JSON"
+            );
+            EnvelopeFault { code: "INVALID_REQUEST", message }
+        })?;
+        let is_id =
+            |id: &str| (1..=LONGEST_ID).contains(&id.len()) && !id.chars().any(char::is_control);
+        if is_id(&read.id) {
+            return Ok(read);
+        }
+        let message = format!("`id` needs 1 to {LONGEST_ID} characters and no control characters");
+        Err(EnvelopeFault { code: "INVALID_REQUEST", message })
+    }
+
+    /// Fails unless the request was made lately. An old one may be sent again by somebody who has heard it.
+    pub(crate) fn check_fresh(&self, now: Timestamp) -> Result<(), EnvelopeFault> {
+        let written = self.timestamp.as_deref().unwrap_or_default();
+        let Ok(at) = written.parse::<Timestamp>() else {
+            let message =
+                "`timestamp` must say when the request was made, as in 2026-11-19T12:00:00.000Z"
+                    .to_owned();
+            return Err(EnvelopeFault { code: "INVALID_REQUEST", message });
+        };
+        let away = now.duration_since(at).abs();
+        if away <= SignedDuration::try_from(FRESH_TIME).unwrap_or(SignedDuration::MAX) {
+            return Ok(());
+        }
+        let minutes = FRESH_TIME.as_secs() / 60;
+        let message = format!(
+            "the request is of {at}, which is more than {minutes} minutes from now; make a new one, and look at the clock"
+        );
+        Err(EnvelopeFault { code: "STALE_REQUEST", message })
+    }
+
+    /// Takes the parameters out of the payload, flat or nested.
+    pub(crate) fn take_parameters(&mut self) -> RequestParameters {
+        let mut args = std::mem::take(&mut self.payload);
+        let session = args.shift_remove("sessionId").and_then(|it| it.as_str().map(str::to_owned));
+        args.shift_remove("callId");
+        if args.len() == 1
+            && let Some(Value::Object(nested)) = args.get_mut("parameters")
+        {
+            args = std::mem::take(nested);
+        }
+        RequestParameters { session, args }
+    }
+}
+
+/// Returns a result in the envelope of the contract, as the reply to a request.
+pub(crate) fn reply(request: &str, tool: &str, now: Timestamp, payload: Value) -> Value {
+    json!({
+        "id": random_uuid(),
+        "timestamp": format!("{now:.3}"),
+        "source": tool,
+        "type": "tool.response",
+        "correlationId": request,
+        "payload": payload,
+    })
+}
+
+/// Returns a random UUID, as `crypto.randomUUID()` does.
+fn random_uuid() -> String {
+    let mut bytes = [0; 16];
+    // The id is only a name. Without random bytes it is a poor one.
+    let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    let hex = format!("{:032x}", u128::from_be_bytes(bytes));
+    format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(timestamp: &str, payload: &Value) -> RequestEnvelope {
+        let text = json!({"id": "r1", "timestamp": timestamp, "source": "gateway", "type": "tool.request", "payload": payload});
+        RequestEnvelope::read(text.to_string().as_bytes()).unwrap()
+    }
+
+    const AT: &str = "2026-11-19T12:00:00.000Z";
+
+    #[test]
+    fn parameters_are_flat_or_nested() {
+        let expected = |args: Value| {
+            let Value::Object(args) = args else { unreachable!() };
+            RequestParameters { session: Some("s".to_owned()), args }
+        };
+        let flat = json!({"sessionId": "s", "callId": "c", "expression": "2 + 2"});
+        assert_eq!(request(AT, &flat).take_parameters(), expected(json!({"expression": "2 + 2"})));
+        let nested =
+            json!({"sessionId": "s", "callId": "c", "parameters": {"expression": "2 + 2"}});
+        assert_eq!(
+            request(AT, &nested).take_parameters(),
+            expected(json!({"expression": "2 + 2"}))
+        );
+        // A parameter that is called so.
+        let beside = json!({"sessionId": "s", "parameters": {"a": 1}, "b": 2});
+        let args = json!({"parameters": {"a": 1}, "b": 2});
+        assert_eq!(request(AT, &beside).take_parameters(), expected(args));
+        let text = json!({"sessionId": "s", "parameters": "x"});
+        assert_eq!(request(AT, &text).take_parameters(), expected(json!({"parameters": "x"})));
+    }
+
+    #[test]
+    fn what_is_no_request_is_told() {
+        for text in [
+            &b""[..],
+            b"\xff\xfe",
+            b"null",
+            b"[]",
+            b"{}",
+            br#"{"id": 1, "payload": {}}"#,
+            br#"{"id": "", "payload": {}}"#,
+            br#"{"id": "a\u0007", "payload": {}}"#,
+            br#"{"id": "a", "payload": []}"#,
+            br#"{"id": "a"}"#,
+            &vec![b'['; 100_000],
+        ] {
+            let fault = RequestEnvelope::read(text).unwrap_err();
+            assert_eq!(fault.code, "INVALID_REQUEST", "{fault:?}");
+        }
+    }
+
+    #[test]
+    fn an_old_request_is_stale() {
+        let now: Timestamp = AT.parse().unwrap();
+        let check = |timestamp: &str| {
+            request(timestamp, &json!({})).check_fresh(now).map_err(|fault| fault.code)
+        };
+        assert_eq!(check(AT), Ok(()));
+        assert_eq!(check("2026-11-19T13:04:00+01:00"), Ok(()));
+        assert_eq!(check("2026-11-19T11:00:00Z"), Err("STALE_REQUEST"));
+        assert_eq!(check("2026-11-19T13:00:00Z"), Err("STALE_REQUEST"));
+        for wrong in ["", "now", "2026-11-19", "1763553600"] {
+            assert_eq!(check(wrong), Err("INVALID_REQUEST"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_reply_has_the_envelope_of_the_contract() {
+        let reply = reply("r1", "calculator", AT.parse().unwrap(), json!({"success": true}));
+        let keys: Vec<&String> = reply.as_object().unwrap().keys().collect();
+        assert_eq!(keys, ["id", "timestamp", "source", "type", "correlationId", "payload"]);
+        assert_eq!(reply["timestamp"], AT);
+        let id = reply["id"].as_str().unwrap();
+        assert!(id.len() == 36 && id.as_bytes()[14] == b'4', "{id}");
+    }
+}

@@ -1,0 +1,133 @@
+//! The subjects of requests: `{prefix}.tool.{toolId}.request` as in the contract, and the same below
+//! `{prefix}.agent.{id}` for an agent that the server of NATS lets publish nowhere else.
+
+use std::fmt;
+
+use toolcrib_core::Principal;
+
+/// The longest id of an agent.
+const LONGEST_AGENT_ID: usize = 64;
+
+/// The longest prefix.
+const LONGEST_PREFIX: usize = 128;
+
+/// What all subjects begin with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BusPrefix(String);
+
+/// Why a text cannot be what all subjects begin with.
+#[derive(Debug, PartialEq, Eq)]
+pub struct BusPrefixError(String);
+
+impl fmt::Display for BusPrefixError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for BusPrefixError {}
+
+/// Who asks for which tool, as a subject says it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct RequestSubject<'a> {
+    /// The id of the agent; nothing for whoever shares the contract's own subjects.
+    pub(crate) agent: Option<&'a str>,
+    /// The contract's `toolId`.
+    pub(crate) tool: &'a str,
+}
+
+impl BusPrefix {
+    /// Takes words of letters, digits, `-` and `_`, with dots between them.
+    pub fn new(text: &str) -> Result<Self, BusPrefixError> {
+        let is_plain = |word: &str| {
+            !word.is_empty()
+                && word.bytes().all(|it| it.is_ascii_alphanumeric() || b"-_".contains(&it))
+        };
+        if text.len() <= LONGEST_PREFIX && text.split('.').all(is_plain) {
+            return Ok(Self(text.to_owned()));
+        }
+        let message = format!(
+            "`{}` cannot begin subjects; write words of letters, digits, `-` and `_`, with dots between them",
+            text.escape_debug()
+        );
+        Err(BusPrefixError(message))
+    }
+
+    /// Returns the subjects to subscribe to.
+    pub(crate) fn subscriptions(&self) -> [String; 2] {
+        let prefix = &self.0;
+        [format!("{prefix}.tool.*.request"), format!("{prefix}.agent.*.tool.*.request")]
+    }
+
+    /// Returns the name of the group that shares the requests.
+    pub(crate) fn queue_group(&self) -> String {
+        format!("{}-gateways", self.0.replace('.', "-"))
+    }
+
+    /// Parses the subject of a request.
+    pub(crate) fn parse<'a>(&self, subject: &'a str) -> Option<RequestSubject<'a>> {
+        let rest = subject.strip_prefix(self.0.as_str())?.strip_prefix('.')?;
+        let words: Vec<&str> = rest.split('.').collect();
+        let request = match words[..] {
+            ["tool", tool, "request"] => RequestSubject { agent: None, tool },
+            ["agent", id, "tool", tool, "request"] if is_agent_id(id) => {
+                RequestSubject { agent: Some(id), tool }
+            }
+            _ => return None,
+        };
+        let is_named = !request.tool.is_empty() && !request.tool.contains(['*', '>']);
+        is_named.then_some(request)
+    }
+}
+
+/// Whether a word of a subject can be the id of an agent. An inbox is named after it.
+fn is_agent_id(id: &str) -> bool {
+    let is_plain = |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit() || b"-_".contains(&it);
+    (1..=LONGEST_AGENT_ID).contains(&id.len()) && id.bytes().all(is_plain)
+}
+
+impl RequestSubject<'_> {
+    /// Returns who makes the call.
+    pub(crate) fn principal(&self) -> Principal {
+        Principal::of_nats(self.agent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_subject_names_the_tool_and_perhaps_the_agent() {
+        let prefix = BusPrefix::new("nachos").unwrap();
+        let shared = RequestSubject { agent: None, tool: "calculator" };
+        assert_eq!(prefix.parse("nachos.tool.calculator.request"), Some(shared));
+        let own = RequestSubject { agent: Some("ci-7"), tool: "clemini/bash" };
+        assert_eq!(prefix.parse("nachos.agent.ci-7.tool.clemini/bash.request"), Some(own));
+        for subject in [
+            "nachos.tool.calculator",
+            "nachos.tool.calculator.request.more",
+            "nachos.tool..request",
+            "nachos.tool.*.request",
+            "nachos.tool.>.request",
+            "nachosx.tool.calculator.request",
+            "other.tool.calculator.request",
+            "nachos.agent..tool.calculator.request",
+            "nachos.agent.Ci.tool.calculator.request",
+            "nachos.agent.a b.tool.calculator.request",
+            "nachos.agent.*.tool.calculator.request",
+        ] {
+            assert_eq!(prefix.parse(subject), None, "{subject}");
+        }
+    }
+
+    #[test]
+    fn a_prefix_is_plain_words() {
+        for text in ["nachos", "acme.tools", "a-b_c.1"] {
+            assert!(BusPrefix::new(text).is_ok(), "{text}");
+        }
+        for text in ["", ".", "a.", ".a", "a..b", "a b", "a.*", ">", "$SYS", "\u{fc}", "a\n"] {
+            assert!(BusPrefix::new(text).is_err(), "{text:?}");
+        }
+    }
+}
