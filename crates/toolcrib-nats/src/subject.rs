@@ -1,7 +1,5 @@
 //! The subjects of requests: `{prefix}.tool.{toolId}.request` as in the contract, and the same below
-//! `{prefix}.agent.{id}` for an agent that the server of NATS lets publish nowhere else.
-
-use std::fmt;
+//! `{prefix}.agent.{id}` for an agent that may publish only there.
 
 use toolcrib_core::Principal;
 
@@ -15,42 +13,25 @@ const LONGEST_PREFIX: usize = 128;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BusPrefix(String);
 
-/// Why a text cannot be what all subjects begin with.
-#[derive(Debug, PartialEq, Eq)]
-pub struct BusPrefixError(String);
-
-impl fmt::Display for BusPrefixError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for BusPrefixError {}
-
 /// Who asks for which tool, as a subject says it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct RequestSubject<'a> {
-    /// The id of the agent; nothing for whoever shares the contract's own subjects.
+    /// The id of the agent; nothing on the contract's own subjects, which agents share.
     pub(crate) agent: Option<&'a str>,
     /// The contract's `toolId`.
     pub(crate) tool: &'a str,
 }
 
 impl BusPrefix {
-    /// Takes words of letters, digits, `-` and `_`, with dots between them.
-    pub fn new(text: &str) -> Result<Self, BusPrefixError> {
+    /// Takes words of letters, digits, `-` and `_`, with dots between them, of at most 128 characters. Returns nothing for
+    /// any other text.
+    pub fn new(text: &str) -> Option<Self> {
         let is_plain = |word: &str| {
             !word.is_empty()
                 && word.bytes().all(|it| it.is_ascii_alphanumeric() || b"-_".contains(&it))
         };
-        if text.len() <= LONGEST_PREFIX && text.split('.').all(is_plain) {
-            return Ok(Self(text.to_owned()));
-        }
-        let message = format!(
-            "`{}` cannot begin subjects; write words of letters, digits, `-` and `_`, with dots between them",
-            text.escape_debug()
-        );
-        Err(BusPrefixError(message))
+        let is_prefix = text.len() <= LONGEST_PREFIX && text.split('.').all(is_plain);
+        is_prefix.then(|| Self(text.to_owned()))
     }
 
     /// Returns the subjects to subscribe to.
@@ -80,7 +61,7 @@ impl BusPrefix {
     }
 }
 
-/// Whether a word of a subject can be the id of an agent. An inbox is named after it.
+/// Whether a word of a subject can be the id of an agent. Its inbox is `_INBOX_{id}`, see `inbox.rs`.
 fn is_agent_id(id: &str) -> bool {
     let is_plain = |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit() || b"-_".contains(&it);
     (1..=LONGEST_AGENT_ID).contains(&id.len()) && id.bytes().all(is_plain)
@@ -124,10 +105,10 @@ mod tests {
     #[test]
     fn a_prefix_is_plain_words() {
         for text in ["nachos", "acme.tools", "a-b_c.1"] {
-            assert!(BusPrefix::new(text).is_ok(), "{text}");
+            assert!(BusPrefix::new(text).is_some(), "{text}");
         }
         for text in ["", ".", "a.", ".a", "a..b", "a b", "a.*", ">", "$SYS", "\u{fc}", "a\n"] {
-            assert!(BusPrefix::new(text).is_err(), "{text:?}");
+            assert!(BusPrefix::new(text).is_none(), "{text:?}");
         }
     }
 }

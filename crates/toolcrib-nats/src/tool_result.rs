@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use toolcrib_core::Outcome;
 
-use crate::envelope::EnvelopeFault;
+use crate::refusal::BusRefusal;
 
 /// The catalogue whose replies have this form already.
 pub(crate) const CONTRACT_CATALOGUE: &str = "nachos";
@@ -30,6 +30,6 @@ pub(crate) fn of_outcome(outcome: Outcome) -> Value {
 }
 
 /// Returns the result of a request for which no call was made.
-pub(crate) fn of_fault(fault: &EnvelopeFault) -> Value {
-    json!({"success": false, "error": {"code": fault.code, "message": fault.message}})
+pub(crate) fn of_refusal(refusal: &BusRefusal) -> Value {
+    json!({"success": false, "error": {"code": refusal.code.as_str(), "message": refusal.message}})
 }

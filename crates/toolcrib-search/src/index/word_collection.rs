@@ -37,6 +37,9 @@ impl Index {
     /// Collects the words of an index that does not change, as far as they fit into memory.
     pub(crate) fn collect_fixed_words(&self, max_bytes: usize, is_stopped: &dyn Fn() -> bool) {
         while let Some(task) = self.shard_without_words() {
+            if self.bytes() > max_bytes / 8 * 7 {
+                return;
+            }
             let Some(words) = task.collect(max_bytes, is_stopped) else { return };
             if !self.add_words(&task, words, max_bytes) {
                 return;

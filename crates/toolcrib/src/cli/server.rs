@@ -22,7 +22,7 @@ pub(crate) struct ServeArgs {
     /// Where to listen: a loopback address such as 127.0.0.1:7766, or unix:PATH
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) address: Option<String>,
-    /// Take calls from this server of NATS, too: nats://HOST:PORT, or tls://HOST:PORT
+    /// Take calls from this NATS server, too: nats://HOST:PORT, or tls://HOST:PORT
     #[arg(long, value_name = "URL")]
     pub(crate) nats: Option<String>,
     /// Print the link that logs you in to the page, even if stdout is no terminal

@@ -94,6 +94,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
             told_to_stop.await;
             let _ = told_at.set(Instant::now());
             events.stop();
+            bus::stop(bus.as_ref(), Instant::now() + stop_within);
             tokio::spawn(async move { mcp.end_streams().await });
             let seconds = stop_within.as_secs();
             let text = format!("stopping; waiting up to {seconds} s for calls that run");
@@ -106,7 +107,7 @@ pub(super) fn run(global: &Global, terminal: Terminal, args: &ServeArgs) -> Resu
         };
         let told_at = told_at.get().copied().unwrap_or_else(Instant::now);
         let (deadline, running) = (told_at + stop_within, &housekeeping.running);
-        let of_both = tokio::join!(running.finish_or_cancel(deadline), bus::close(bus, deadline));
+        let of_both = tokio::join!(running.finish_or_cancel(deadline), bus::end(bus));
         let cancelled = of_both.0 + of_both.1;
         end_subagents(crib.subagents()).await;
         if let Some(exporter) = exporter {

@@ -157,7 +157,7 @@ settings_table! {
     /// The most bytes that the body of a request may have.
     SERVE_BODY_BYTES: u64 = count("serve.body_bytes", 2_097_152, (1024, 1 << 30)).at_start();
 
-    /// How many requests of one token can run at once.
+    /// How many requests of one token, or calls of one agent over NATS, can run at once.
     SERVE_IN_FLIGHT_PER_TOKEN: u64 = count("serve.in_flight_per_token", 64, (1, 10_000)).at_start();
 
     /// How many requests a second one token may make, in the long run; 0 for no limit.
@@ -166,7 +166,7 @@ settings_table! {
     /// How long requests that run may go on after the server was told to stop.
     SERVE_STOP_SECONDS: Duration = seconds("serve.stop_seconds", 30, (1, 3600)).at_start();
 
-    /// The server of NATS over which calls come, too: `nats://HOST:PORT`, or `tls://HOST:PORT` with TLS. Empty for none.
+    /// The NATS server over which calls come, too: `nats://HOST:PORT`, or `tls://HOST:PORT` with TLS. Empty for none.
     NATS_URL: String = text("nats.url", "").at_start();
 
     /// The file with the credentials for that server, as `nsc` writes it. Only its owner may read it.

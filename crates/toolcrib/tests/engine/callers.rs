@@ -87,7 +87,7 @@ fn a_rule_with_an_unknown_role_or_door_is_refused() {
         ("role = \"boss\"", "`role` must be `user`, `agent`, `approver` or `admin`, not `boss`"),
         (
             "door = \"window\"",
-            "`door` must be `terminal`, `http`, `mcp`, `plugin` or `agent`, not `window`",
+            "`door` must be `terminal`, `http`, `mcp`, `nats`, `plugin` or `agent`, not `window`",
         ),
         ("principal = []", "`principal` is empty"),
     ] {

@@ -105,7 +105,7 @@ fn an_agent_is_who_its_subject_says_and_policy_decides_about_it() {
         std::thread::sleep(Duration::from_millis(20));
         written()
     }));
-    // An operator can revoke who the server of NATS lets in.
+    // An operator can revoke who the NATS server lets in.
     assert_eq!(scratch.run(["tokens", "revoke", "nats:other"]).code, 0);
     let revoked = &bus.client("_INBOX_other", &steps("nachos.agent.other"))[0]["payload"];
     assert_eq!(revoked["error"]["code"], "REVOKED", "{revoked}");
@@ -254,7 +254,7 @@ fn the_permissions_of_the_page_keep_agents_apart() {
     ] {
         assert_eq!(as_ci(step.clone()), "[\"PERMISSIONS_VIOLATION\"]", "{step}");
     }
-    // What no server of NATS denies.
+    // What no NATS server denies.
     let stolen = json!([{"prefix": "nachos.agent.ci", "tool": "calculator", "payload": sum,
         "reply": "_INBOX_agent1.r1", "denied": true}, own]);
     assert_eq!(bus.client_of(&["_INBOX_ci", "ci"], &stolen)[0], json!([]));

@@ -1,4 +1,4 @@
-//! A real server of NATS, and clients of it.
+//! A real NATS server, and clients of it.
 
 use std::fs;
 use std::io::Write;
@@ -14,7 +14,7 @@ use crate::scratch::Scratch;
 /// What a client does.
 const CLIENT: &str = include_str!("nats_client.js");
 
-/// A server of NATS on this machine.
+/// A NATS server on this machine.
 pub(crate) struct NatsBus<'a> {
     scratch: &'a Scratch,
     port: u16,
@@ -57,7 +57,7 @@ impl<'a> NatsBus<'a> {
         self.server = Some(command.spawn().unwrap());
         let begin = Instant::now();
         while std::net::TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).is_err() {
-            assert!(begin.elapsed() < Duration::from_mins(1), "the server of NATS does not start");
+            assert!(begin.elapsed() < Duration::from_mins(1), "the NATS server does not start");
             std::thread::sleep(Duration::from_millis(5));
         }
     }

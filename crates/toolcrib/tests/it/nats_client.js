@@ -14,7 +14,7 @@ function envelope({ id, timestamp, source, payload }) {
   });
 }
 
-// A gateway that has just been started may not be connected yet. The server of NATS says that nobody listens.
+// A gateway that has just been started may not be connected yet. The NATS server says that nobody listens.
 async function untilSomebodyListens(nats, { prefix }) {
   const subject = `${prefix ?? "nachos"}.tool.calculator.request`;
   for (let tries = 0; tries < 600; tries++) {
@@ -38,7 +38,7 @@ async function main() {
     last = body;
     const inbox = step.reply ?? createInbox(inboxPrefix);
     if (step.denied) {
-      // The server of NATS answers in order, so it has refused what it refuses when it answers the ping of a flush.
+      // The NATS server answers in order, so it has refused what it refuses when it answers the ping of a flush.
       if (step.listen) nats.subscribe(step.listen, { callback: (err) => err && refused(err.code) });
       else nats.publish(subject, body, { reply: inbox });
       await nats.flush();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tokio::sync::oneshot;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use toolcrib_ledger::TokenFile;
@@ -17,11 +17,11 @@ use crate::wiring::Crib;
 pub(super) struct OpenBus {
     /// Returns how many calls were cancelled at the end.
     run: JoinHandle<usize>,
-    stop: oneshot::Sender<Instant>,
+    stop: watch::Sender<Option<Instant>>,
 }
 
-/// Opens the door, if the command line or the settings name a server of NATS. A server that is not there is waited for in
-/// the background.
+/// Opens the door, if the command line or the settings name a NATS server. A server that is down is waited
+/// for in the background.
 pub(super) async fn open(
     crib: &Crib,
     runtime: &Arc<LiveRuntime>,
@@ -37,9 +37,12 @@ pub(super) async fn open(
             CliError::new(CliErrorKind::System, message)
         })?;
     tracing::info!(url = without_password(&url), "taking calls from NATS");
-    let (stop, stopped) = oneshot::channel();
+    let (stop, mut stopped) = watch::channel(None);
     let run = tokio::spawn(async move {
-        let told = async { stopped.await.unwrap_or_else(|_| Instant::now()) };
+        let told = async {
+            let deadline = stopped.wait_for(Option::is_some).await;
+            deadline.ok().and_then(|it| *it).unwrap_or_else(Instant::now)
+        };
         match Arc::new(gateway).run(told).await {
             Ok(run) => run.cancelled,
             Err(err) => {
@@ -51,14 +54,24 @@ pub(super) async fn open(
     Ok(Some(OpenBus { run, stop }))
 }
 
-/// Takes no more calls, and waits until `deadline` for those that run. Returns how many were cancelled.
-pub(super) async fn close(bus: Option<OpenBus>, deadline: Instant) -> usize {
+/// Takes no more calls. Those that run may go on until `deadline`.
+pub(super) fn stop(bus: Option<&OpenBus>, deadline: Instant) {
+    if let Some(bus) = bus {
+        bus.stop.send_replace(Some(deadline));
+    }
+}
+
+/// Waits for the end of the calls that run. Returns how many were cancelled.
+pub(super) async fn end(bus: Option<OpenBus>) -> usize {
     let Some(OpenBus { run, stop }) = bus else { return 0 };
-    let _ = stop.send(deadline);
+    // The server may have ended by itself.
+    stop.send_modify(|deadline| {
+        deadline.get_or_insert_with(Instant::now);
+    });
     run.await.unwrap_or(0)
 }
 
-/// Returns what the command line and the settings say.
+/// Returns the options of the gateway: the command line wins over the settings. Nothing if no server is named.
 pub(super) fn options(
     settings: &Settings,
     given: Option<&str>,
@@ -69,20 +82,23 @@ pub(super) fn options(
         return Ok(None);
     }
     if !(url.starts_with("nats://") || url.starts_with("tls://")) {
-        let message = format!("`{}` is no server of NATS", without_password(url));
+        let message = format!("`{}` is not the URL of a NATS server", without_password(url));
         return Err(CliError::usage(message).hint("write nats://HOST:PORT, or tls://HOST:PORT"));
     }
-    let prefix = BusPrefix::new(&settings.get(table::NATS_PREFIX));
-    let prefix = prefix.map_err(|err| {
-        CliError::usage(format!("`nats.prefix`: {err}"))
-            .hint("leave it out to use the prefix of the contract, `nachos`")
-    })?;
+    let prefix = settings.get(table::NATS_PREFIX);
+    let Some(prefix) = BusPrefix::new(&prefix) else {
+        let message =
+            format!("`nats.prefix` is `{}`, which cannot begin subjects", prefix.escape_debug());
+        let hint = "write up to 128 letters, digits, `-` and `_`, with dots between words; the contract has `nachos`";
+        return Err(CliError::usage(message).hint(hint));
+    };
     let credentials = settings.get(table::NATS_CREDENTIALS);
     Ok(Some(BusOptions {
         url: url.to_owned(),
         credentials: Some(credentials).filter(|path| !path.is_empty()).map(Into::into),
         prefix,
-        most_running_each: settings.get(table::SERVE_IN_FLIGHT_PER_TOKEN) as usize,
+        in_flight_each: settings.get(table::SERVE_IN_FLIGHT_PER_TOKEN) as usize,
+        most_request_bytes: settings.get(table::SERVE_BODY_BYTES) as usize,
     }))
 }
 
