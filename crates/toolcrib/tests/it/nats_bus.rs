@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::net::{Ipv4Addr, TcpListener};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -22,10 +23,15 @@ pub(crate) struct NatsBus<'a> {
 }
 
 impl<'a> NatsBus<'a> {
-    /// A bus that is not there yet, at a port that nobody else has.
+    /// A bus that is not there yet, at a port that nobody else has. The system gives none of these ports to others, so it
+    /// stays free until the server starts, and between two starts.
     pub(crate) fn absent(scratch: &'a Scratch) -> Self {
-        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        Self { scratch, port: free.local_addr().unwrap().port(), server: None }
+        static NEXT: AtomicU16 = AtomicU16::new(0);
+        let first = 20_000 + (std::process::id() % 1000) as u16 * 10;
+        let mut ports =
+            std::iter::repeat_with(|| first + NEXT.fetch_add(1, Ordering::Relaxed) % 2000);
+        let is_free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
+        Self { scratch, port: ports.find(is_free).unwrap(), server: None }
     }
 
     pub(crate) fn start(scratch: &'a Scratch) -> Self {
