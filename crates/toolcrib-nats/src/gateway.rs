@@ -405,13 +405,17 @@ async fn connect_options(options: &BusOptions) -> io::Result<ConnectOptions> {
         Some((user, password)) => connect.user_and_password(user, password),
         None => connect,
     };
+    let last = LastLogged::default();
     Ok(connect
         .name("toolcrib gateway")
         .retry_on_initial_connect()
         .require_tls(options.url.starts_with("tls://"))
         .subscription_capacity(MOST_WAITING_MESSAGES)
         .connection_timeout(Duration::from_secs(5))
-        .event_callback(|event| async move { log(&event) }))
+        .event_callback(move |event| {
+            let last = Arc::clone(&last);
+            async move { log(&event, &last) }
+        }))
 }
 
 /// Splits a URL into the URL without its user, and the user and the password. The client of NATS takes them from no URL.
@@ -425,13 +429,22 @@ fn without_user(url: &str) -> (String, Option<(String, String)>) {
     (format!("{scheme}://{host}"), Some((user.to_owned(), password.to_owned())))
 }
 
-fn log(event: &Event) {
+/// What was last logged about the connection. A server that is down is tried many times, and fails each time alike.
+type LastLogged = Arc<Mutex<String>>;
+
+fn log(event: &Event, last: &LastLogged) {
+    let text = event.to_string();
+    if std::mem::replace(&mut *last.lock().unwrap_or_else(PoisonError::into_inner), text.clone())
+        == text
+    {
+        return;
+    }
     match event {
         Event::Connected => tracing::info!("connected to the NATS server"),
         Event::Disconnected => tracing::warn!("the NATS server is down; trying again"),
         // We ended it.
         Event::Closed | Event::Draining => {}
-        other => tracing::warn!(event = %other, "the connection to the NATS server"),
+        _ => tracing::warn!("the connection to the NATS server: {text}"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Search in a revision.
+//! Search in a revision: the engine for trees that never change, `toolcrib-search/src/fixed/`, over the objects of a revision.
 
 use std::path::Path;
 use std::sync::Arc;
