@@ -59,6 +59,22 @@ fn two_processes_answer_many_questions_and_end_with_the_repository() {
 }
 
 #[test]
+fn a_repository_that_is_closed_while_its_words_are_collected_leaves_no_process() {
+    let folder = tempfile::tempdir().unwrap();
+    init(folder.path(), &[]);
+    let words: String = (0..1_000_000).map(|word| format!("word{word} ")).collect();
+    let sample = Sample::default().file("words.txt", words);
+    sample.commit(folder.path(), "main");
+    let options = GitRepositoryOptions::default();
+    let repository =
+        GitRepository::open_with(folder.path(), "main", options, &Cancel::default()).unwrap();
+    assert_eq!(grep(&repository, "word79 ").lines, 1);
+    assert!(!children(folder.path()).is_empty());
+    drop(repository);
+    assert_eq!(children(folder.path()), []);
+}
+
+#[test]
 fn a_process_that_died_is_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let repository = opened(folder.path(), Duration::from_secs(20));

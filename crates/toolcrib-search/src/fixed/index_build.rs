@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use toolcrib_core::{Cancel, ErrorKind, ToolError};
@@ -63,6 +64,8 @@ pub(crate) struct IndexBuild<T: FixedTree> {
     pub(crate) tree: T,
     options: FixedEngineOptions,
     state: Mutex<BuildState<T::Id>>,
+    /// The thread that builds, and then collects words.
+    thread: Mutex<Option<JoinHandle<()>>>,
     changed: Condvar,
     is_stopped: AtomicBool,
     files: AtomicUsize,
@@ -72,7 +75,7 @@ pub(crate) struct IndexBuild<T: FixedTree> {
 /// How far the index is.
 enum BuildState<I> {
     NotBegun,
-    Running(std::thread::JoinHandle<()>),
+    Running,
     Built(Arc<FixedIndex<I>>),
     Failed(ToolError),
 }
@@ -83,6 +86,7 @@ impl<T: FixedTree> IndexBuild<T> {
             tree,
             options,
             state: Mutex::new(BuildState::NotBegun),
+            thread: Mutex::new(None),
             changed: Condvar::new(),
             is_stopped: AtomicBool::new(false),
             files: AtomicUsize::new(0),
@@ -98,7 +102,7 @@ impl<T: FixedTree> IndexBuild<T> {
     pub(crate) fn built(&self) -> Option<Arc<FixedIndex<T::Id>>> {
         match &*self.state() {
             BuildState::Built(index) => Some(Arc::clone(index)),
-            BuildState::NotBegun | BuildState::Running(_) | BuildState::Failed(_) => None,
+            BuildState::NotBegun | BuildState::Running | BuildState::Failed(_) => None,
         }
     }
 
@@ -112,15 +116,18 @@ impl<T: FixedTree> IndexBuild<T> {
         loop {
             match &*state {
                 BuildState::Built(index) => return Ok(Arc::clone(index)),
-                BuildState::NotBegun => *state = BuildState::Running(self.start()?),
-                BuildState::Running(thread) if thread.is_finished() => {
+                BuildState::NotBegun => {
+                    self.start()?;
+                    *state = BuildState::Running;
+                }
+                BuildState::Running if self.is_thread_finished() => {
                     *state = BuildState::NotBegun;
                     return Err(ToolError::new(
                         ErrorKind::Bug,
                         "reading the files for search failed",
                     ));
                 }
-                BuildState::Running(_) => {}
+                BuildState::Running => {}
                 BuildState::Failed(err) => {
                     let err = err.clone();
                     // The next question tries again.
@@ -147,7 +154,15 @@ impl<T: FixedTree> IndexBuild<T> {
         ToolError::new(ErrorKind::Timeout, message).hint("repeat the call in a while")
     }
 
-    fn start(self: &Arc<Self>) -> Result<std::thread::JoinHandle<()>, ToolError> {
+    fn thread(&self) -> MutexGuard<'_, Option<JoinHandle<()>>> {
+        self.thread.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_thread_finished(&self) -> bool {
+        self.thread().as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    fn start(self: &Arc<Self>) -> Result<(), ToolError> {
         let build = Arc::clone(self);
         let thread = std::thread::Builder::new().name("toolcrib-index".to_owned());
         let started = thread.spawn(move || {
@@ -163,19 +178,23 @@ impl<T: FixedTree> IndexBuild<T> {
                 built.is_complete.store(true, Ordering::Release);
             }
         });
-        started.map_err(|err| {
+        let started = started.map_err(|err| {
             let message = format!("the indexer's thread cannot be started: {err}");
             ToolError::new(ErrorKind::Unavailable, message)
-        })
+        });
+        *self.thread() = Some(started?);
+        Ok(())
     }
 
-    /// Stops building, and waits for the end of it.
+    /// Stops building and collecting, and waits for the end of it: the thread holds the tree, which may have
+    /// processes.
     pub(crate) fn stop(&self) {
         self.is_stopped.store(true, Ordering::Relaxed);
-        let state = std::mem::replace(&mut *self.state(), BuildState::NotBegun);
-        if let BuildState::Running(thread) = state {
+        let thread = self.thread().take();
+        if let Some(thread) = thread {
             let _ = thread.join();
         }
+        *self.state() = BuildState::NotBegun;
     }
 
     fn is_stopped(&self) -> bool {
