@@ -112,6 +112,9 @@ pub struct ApprovalQuestion {
     pub grants: Vec<GrantOffer>,
     /// What no grant can cover, each with the reason.
     pub refused_grants: Vec<RefusedGrant>,
+    /// Where the call runs, if that is on another machine: the place, and the workspace there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
     /// The host, if the question is about a host that a running command wants to reach, and not about a call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<HostRequest>,

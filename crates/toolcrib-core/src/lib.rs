@@ -11,6 +11,7 @@ pub mod canonical;
 pub mod capability;
 pub mod catalogue;
 pub mod change;
+pub mod checked_elsewhere;
 pub mod command;
 pub mod command_reading;
 mod counted;

@@ -14,6 +14,7 @@ use crate::call::CallId;
 use crate::calling_client::CallingClient;
 use crate::cancel::Cancel;
 use crate::capability::{Clock, Files, Tree};
+use crate::checked_elsewhere::CheckedElsewhere;
 use crate::command::{CommandRequest, Commands, Shell};
 use crate::declaration::{Declaration, Limits};
 use crate::error::{ErrorKind, ToolError};
@@ -275,6 +276,11 @@ pub trait AnyTool: Send + Sync {
 pub trait Prepared: Send {
     /// Runs the tool's own checks.
     fn check(&self, ctx: &Ctx) -> Result<Plan, ToolError>;
+
+    /// Returns what another machine said in the last check, if the call runs there.
+    fn checked_elsewhere(&self) -> Option<CheckedElsewhere> {
+        None
+    }
 
     /// Runs the call that `permit` was given for. A permit is good for one run.
     fn run(self: Box<Self>, permit: Permit, ctx: Ctx) -> ReplyFuture;

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use toolcrib_core::escape::is_deceptive;
 
+use crate::random_id::random_bytes;
 use crate::refusal::{BusRefusal, RefusalCode};
 
 /// The longest id of a request.
@@ -66,8 +67,7 @@ impl RequestEnvelope {
                     .to_owned();
             return Err(BusRefusal { code: RefusalCode::InvalidRequest, message });
         };
-        let away = now.duration_since(at).abs();
-        if away <= SignedDuration::try_from(MOST_CLOCK_DIFFERENCE).unwrap_or(SignedDuration::MAX) {
+        if is_near(at, now) {
             return Ok(());
         }
         let minutes = MOST_CLOCK_DIFFERENCE.as_secs() / 60;
@@ -107,6 +107,12 @@ impl RequestEnvelope {
     }
 }
 
+/// Whether a message of this time is not old, as far as clocks of different machines agree.
+pub(crate) fn is_near(at: Timestamp, now: Timestamp) -> bool {
+    let away = now.duration_since(at).abs();
+    away <= SignedDuration::try_from(MOST_CLOCK_DIFFERENCE).unwrap_or(SignedDuration::MAX)
+}
+
 /// Returns a result in the envelope of the contract, as the reply to a request.
 pub(crate) fn reply(request: &str, tool: &str, now: Timestamp, payload: Value) -> Value {
     json!({
@@ -121,9 +127,8 @@ pub(crate) fn reply(request: &str, tool: &str, now: Timestamp, payload: Value) -
 
 /// Returns a random UUID, as `crypto.randomUUID()` does.
 fn random_uuid() -> String {
-    let mut bytes = [0; 16];
     // The id is only a name. Without random bytes it is a poor one.
-    let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
+    let mut bytes = random_bytes().unwrap_or_default();
     bytes[6] = bytes[6] & 0x0f | 0x40;
     bytes[8] = bytes[8] & 0x3f | 0x80;
     let hex = format!("{:032x}", u128::from_be_bytes(bytes));

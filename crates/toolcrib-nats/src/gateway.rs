@@ -2,12 +2,10 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use async_nats::{Client, ConnectOptions, Event, Message, Subscriber};
+use async_nats::{Client, Message, Subscriber};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::select_all;
@@ -21,6 +19,7 @@ use toolcrib_core::{
 use toolcrib_ledger::{TokenFile, new_call_id};
 use toolcrib_runtime::LiveRuntime;
 
+use crate::connection::BusServer;
 use crate::envelope::{RequestEnvelope, RequestParameters, reply};
 use crate::inbox::is_own_inbox;
 use crate::recent_requests::{RecentRequests, RequestTurn};
@@ -38,19 +37,14 @@ const FLUSH_TIME: Duration = Duration::from_secs(1);
 /// How long calls that were cancelled may take to end.
 const END_TIME: Duration = Duration::from_secs(5);
 
-/// How many messages wait to be taken. The NATS server drops what comes beyond.
-const MOST_WAITING_MESSAGES: usize = 256;
-
 /// How many replies wait to be sent. Beyond that, refusals and copies of replies are dropped.
 const MOST_WAITING_REPLIES: usize = 4096;
 
 /// How the gateway reaches the bus, and whom it serves.
 #[derive(Clone, Debug)]
 pub struct BusOptions {
-    /// The URL of the NATS server: `nats://HOST:PORT`, or `tls://HOST:PORT`.
-    pub url: String,
-    /// A file with the credentials of the gateway, as `nsc` writes it.
-    pub credentials: Option<PathBuf>,
+    /// The NATS server.
+    pub server: BusServer,
     /// What all subjects begin with.
     pub prefix: BusPrefix,
     /// The most calls that one principal has running.
@@ -90,9 +84,7 @@ impl BusGateway {
         tokens: Arc<TokenFile>,
         options: BusOptions,
     ) -> io::Result<Self> {
-        let connect = connect_options(&options).await?;
-        let (address, _) = without_user(&options.url);
-        let client = connect.connect(address).await.map_err(io::Error::other)?;
+        let client = options.server.connect("toolcrib gateway").await?;
         let refused = RefusedMessages::new(Arc::clone(&clock));
         Ok(Self {
             runtime,
@@ -106,6 +98,11 @@ impl BusGateway {
             waiting_replies: Arc::new(Semaphore::new(MOST_WAITING_REPLIES)),
             cancel: Cancel::default(),
         })
+    }
+
+    /// Returns the connection to the NATS server, for what else the process does on it.
+    pub fn client(&self) -> Client {
+        self.client.clone()
     }
 
     /// Answers requests until `stop` returns a deadline. Calls that run then may go on until it; the rest are cancelled.
@@ -382,85 +379,4 @@ fn tool_of(toolset: &Toolset, id: &str) -> ToolName {
 
 fn text(value: &Value) -> Bytes {
     value.to_string().into()
-}
-
-async fn connect_options(options: &BusOptions) -> io::Result<ConnectOptions> {
-    let connect = match &options.credentials {
-        None => ConnectOptions::new(),
-        Some(path) => {
-            let mode = std::fs::metadata(path)
-                .map_err(|err| io::Error::new(err.kind(), format!("`{}`: {err}", path.display())))?
-                .mode();
-            if mode & 0o077 != 0 {
-                let path = path.display();
-                let message = format!(
-                    "other users can read the credentials in `{path}`; make it private: chmod 600 {path}"
-                );
-                return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
-            }
-            ConnectOptions::with_credentials_file(path).await?
-        }
-    };
-    let connect = match without_user(&options.url).1 {
-        Some((user, password)) => connect.user_and_password(user, password),
-        None => connect,
-    };
-    let last = LastLogged::default();
-    Ok(connect
-        .name("toolcrib gateway")
-        .retry_on_initial_connect()
-        .require_tls(options.url.starts_with("tls://"))
-        .subscription_capacity(MOST_WAITING_MESSAGES)
-        .connection_timeout(Duration::from_secs(5))
-        .event_callback(move |event| {
-            let last = Arc::clone(&last);
-            async move { log(&event, &last) }
-        }))
-}
-
-/// Splits a URL into the URL without its user, and the user and the password. The client of NATS takes them from no URL.
-fn without_user(url: &str) -> (String, Option<(String, String)>) {
-    let split = url.split_once("://").and_then(|(scheme, rest)| {
-        let (user, host) = rest.rsplit_once('@')?;
-        Some((scheme, user, host))
-    });
-    let Some((scheme, user, host)) = split else { return (url.to_owned(), None) };
-    let (user, password) = user.split_once(':').unwrap_or((user, ""));
-    (format!("{scheme}://{host}"), Some((user.to_owned(), password.to_owned())))
-}
-
-/// What was last logged about the connection. A server that is down is tried many times, and fails each time alike.
-type LastLogged = Arc<Mutex<String>>;
-
-fn log(event: &Event, last: &LastLogged) {
-    let text = event.to_string();
-    if std::mem::replace(&mut *last.lock().unwrap_or_else(PoisonError::into_inner), text.clone())
-        == text
-    {
-        return;
-    }
-    match event {
-        Event::Connected => tracing::info!("connected to the NATS server"),
-        Event::Disconnected => tracing::warn!("the NATS server is down; trying again"),
-        // We ended it.
-        Event::Closed | Event::Draining => {}
-        _ => tracing::warn!("the connection to the NATS server: {text}"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_user_and_a_password_are_taken_out_of_a_url() {
-        let of = |user: &str, password: &str| Some((user.to_owned(), password.to_owned()));
-        for (url, address, user) in [
-            ("nats://a:4222", "nats://a:4222", None),
-            ("nats://gw:p@ss:w@a:4222", "nats://a:4222", of("gw", "p@ss:w")),
-            ("tls://gw@a", "tls://a", of("gw", "")),
-        ] {
-            assert_eq!(without_user(url), (address.to_owned(), user), "{url}");
-        }
-    }
 }

@@ -1,6 +1,8 @@
 //! The subjects of requests: `{prefix}.tool.{toolId}.request` as in the contract, and the same below
 //! `{prefix}.agent.{id}` for an agent that may publish only there.
 
+use std::fmt;
+
 use toolcrib_core::Principal;
 
 /// The longest id of an agent.
@@ -58,6 +60,12 @@ impl BusPrefix {
         };
         let is_named = !request.tool.is_empty() && !request.tool.contains(['*', '>']);
         is_named.then_some(request)
+    }
+}
+
+impl fmt::Display for BusPrefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use toolcrib_core::canonical;
 use toolcrib_core::{Call, Cancel, Decision, Outcome, ToolError, ToolName};
 
-use crate::call::asked::Asked;
+use crate::call::asked::{Asked, PreviewedCall};
 use crate::call::ended::Ended;
 use crate::call::isolate::{WorkPlace, blocking};
 use crate::call::question::Question;
@@ -69,10 +69,21 @@ impl Runtime {
 
 /// Decides about a call without counting or recording it.
 fn preview(asked: &Asked) -> Result<Preview, ToolError> {
-    let (proposal, trouble) = asked.preview()?;
+    let PreviewedCall { proposal, elsewhere, trouble } = asked.preview()?;
     let Asked(scope) = asked;
-    let decision = scope.judge.decide(&scope.facts(), &proposal, &scope.ctx);
-    let question = Question::new(scope, &proposal, decision.clone(), Vec::new())?;
+    let (facts, ctx) = (scope.facts(), &scope.ctx);
+    let (decision, question) = match elsewhere {
+        None => {
+            let decision = scope.judge.decide(&facts, &proposal, ctx);
+            let question = Question::new(scope, &proposal, decision.clone(), Vec::new())?;
+            (decision, question)
+        }
+        Some(elsewhere) => {
+            let decision = scope.judge.accept(&facts, &elsewhere.decision, ctx);
+            let question = Question::elsewhere(scope, &proposal, decision.clone(), elsewhere);
+            (decision, question)
+        }
+    };
     let commands = proposal.reading.map(|reading| reading.found).unwrap_or_default();
     Ok(Preview { tool: scope.tool.clone(), decision, question, commands, trouble })
 }

@@ -31,6 +31,9 @@ use crate::call::watchdog::{CallTime, LateAnswer, OwnThread, Watchdog};
 use crate::decide::confirm::{ConfirmationNeed, can_confirm};
 use crate::decide::judge::Judge;
 use crate::latest::Latest;
+use crate::remote::dispatcher::Dispatcher;
+use crate::remote::nothing_here::without_here;
+use crate::remote::remote_tool::RemoteTool;
 use crate::wait_for::wait_for;
 
 /// The time that a call with a command has beside the time of the command itself: it starts and ends the command, and
@@ -58,6 +61,8 @@ pub struct Runtime {
     pub recorder: Arc<dyn Recorder>,
     /// Tells the time.
     pub clock: Arc<dyn Clock>,
+    /// Knows which calls run on other machines, if any do.
+    pub dispatcher: Option<Arc<dyn Dispatcher>>,
     /// The runtime in force, in a process whose settings change.
     pub latest: Latest<Self>,
 }
@@ -160,7 +165,7 @@ impl Runtime {
     }
 
     /// Finds the tool of a call and records that it was asked for. A call without a tool is over.
-    fn ask(
+    pub(crate) fn ask(
         &self,
         call: Call,
         cancel: &Cancel,
@@ -179,7 +184,7 @@ impl Runtime {
     }
 
     /// Carries out a call whose tool was found. `waited` is how long a person took to answer.
-    async fn carry_out(
+    pub(crate) async fn carry_out(
         &self,
         scope: Arc<CallScope>,
         place: WorkPlace<'_>,
@@ -294,7 +299,9 @@ impl Runtime {
         }
         let judge = self.judge.of_caller(&call.caller);
         let ctx = self.world.enter(&tool, &call, cancel);
-        let makes_calls = offer.tool.makes_calls();
+        let place = self.dispatcher.as_ref().and_then(|dispatcher| dispatcher.place(&tool));
+        let ctx = if place.is_some() { without_here(ctx) } else { ctx };
+        let makes_calls = offer.tool.makes_calls() && place.is_none();
         let calls = makes_calls.then(|| CallsOfTool::of(self.clone(), &call, &offer, cancel));
         let ctx = Ctx {
             terms: CallTerms { limits: offer.limits, ..ctx.terms },
@@ -303,6 +310,9 @@ impl Runtime {
             ..ctx
         };
         let keys = offer.keys();
+        if let Some(place) = place {
+            offer.tool = RemoteTool::of(&offer, &call, place, (judge.policy(), cancel));
+        }
         let review = self.approver.review();
         // What a model wants by itself is never said to be confirmed by whoever made the outer call.
         let source = match call.caller.door {
@@ -341,7 +351,7 @@ impl Runtime {
         }
     }
 
-    fn close(
+    pub(crate) fn close(
         &self,
         scope: &CallScope,
         result: Result<Value, ToolError>,

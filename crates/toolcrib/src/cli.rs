@@ -1,5 +1,6 @@
 //! The command line as data, which also makes the help, the man pages and the completions.
 
+mod bus;
 mod call;
 mod connect;
 mod machine;
@@ -16,6 +17,7 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
+pub(crate) use bus::{NatsArgs, NatsCommand, WorkerArgs, WorkersArgs};
 pub(crate) use call::{CallArgs, OutputArgs, ToolsArgs, ToolsFormat, UndoArgs};
 pub(crate) use connect::{ConnectArgs, ConnectCommand};
 pub(crate) use machine::{
@@ -146,6 +148,12 @@ pub(crate) enum Command {
     Serve(ServeArgs),
     /// Answer an MCP client over stdin and stdout; the client starts it
     Mcp(McpArgs),
+    /// Run the calls that a gateway places on this machine
+    Worker(WorkerArgs),
+    /// List the workers that a NATS server knows
+    Workers(WorkersArgs),
+    /// Set up what gateways and workers need
+    Nats(NatsArgs),
     /// Make, list, rotate or revoke tokens of the server
     Tokens(TokensArgs),
     /// Check this machine and workspace: what works, what does not, and why

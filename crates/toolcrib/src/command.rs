@@ -7,6 +7,7 @@ mod arguments;
 mod audit;
 mod backend;
 mod batch;
+mod bus_settings;
 mod call;
 mod call_history;
 mod command_end;
@@ -21,8 +22,10 @@ mod grants;
 mod held;
 mod layout;
 mod live_output;
+mod log;
 mod man;
 mod mcp;
+mod nats;
 mod oauth;
 mod outcome_gathering;
 mod output;
@@ -55,6 +58,8 @@ mod tour;
 mod undo;
 mod waiting_call;
 mod when;
+mod worker;
+mod workers;
 
 use std::process::ExitCode;
 
@@ -128,6 +133,9 @@ fn dispatch(cli: Cli, terminal: Terminal) -> Result<Exit, CliError> {
         Command::Stats(args) => stats::run(&cli.global, terminal, &args),
         Command::Serve(args) => serve::run(&cli.global, terminal, &args),
         Command::Mcp(args) => mcp::run(&cli.global, terminal, &args),
+        Command::Worker(args) => worker::run(&cli.global, terminal, &args),
+        Command::Workers(args) => workers::run(&cli.global, terminal, &args),
+        Command::Nats(args) => nats::run(&cli.global, terminal, &args),
         Command::Tokens(args) => tokens::run(&cli.global, terminal, &args),
         Command::Doctor(args) => Ok(doctor::run(&cli.global, terminal, &args)),
         Command::Connect(args) => connect::run(&cli.global, terminal, &args),

@@ -1,5 +1,6 @@
 //! Settings: which there are, who may set them, and where each value came from.
 
+mod bus_table;
 mod change;
 mod edit;
 mod error;

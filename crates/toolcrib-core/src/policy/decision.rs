@@ -2,13 +2,16 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::command_reading::ReadingSummary;
 
 use super::rule::Source;
 use super::tier::{Mode, Tier};
 
 /// What policy says. The order is severity: the strictest wins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// Runs without a question.
     Allow,
@@ -31,7 +34,7 @@ impl Verdict {
 
 /// A verdict, the rule it comes from, and why.
 ///
-/// Only [`Policy::decide`] can allow a call: outside of this module the verdict can be read and
+/// Only [`Policy::decide`] can allow a call, or [`Policy::accept`] where the same policy decided on another machine: outside of this module the verdict can be read and
 /// tightened, never loosened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
@@ -54,7 +57,8 @@ pub struct Decision {
 }
 
 /// Whether an agent must confirm a call before a person is asked about it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Confirmation {
     /// The agent need not confirm.
     NotNeeded,

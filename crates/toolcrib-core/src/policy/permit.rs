@@ -43,18 +43,19 @@ pub enum Answer {
 #[derive(Debug)]
 pub struct Permit {
     digest: Digest,
+    is_answered: bool,
 }
 
 impl Permit {
     /// Returns a permit for the call with this digest if policy alone allows it.
     pub fn by_policy(decision: &Decision, digest: Digest) -> Option<Self> {
-        (decision.verdict == Verdict::Allow).then_some(Self { digest })
+        (decision.verdict == Verdict::Allow).then_some(Self { digest, is_answered: false })
     }
 
     /// Returns a permit for the call with this digest if policy asks and a person said yes.
     pub fn by_answer(decision: &Decision, answer: &Answer, digest: Digest) -> Option<Self> {
         let is_yes = matches!(answer, Answer::Yes(_) | Answer::Always(..));
-        (decision.verdict == Verdict::Ask && is_yes).then_some(Self { digest })
+        (decision.verdict == Verdict::Ask && is_yes).then_some(Self { digest, is_answered: true })
     }
 
     /// Returns a permit for the call with this digest if policy asks for the agent's confirmation and
@@ -62,7 +63,12 @@ impl Permit {
     /// trusts its word.
     pub fn by_confirmation(decision: &Decision, digest: Digest) -> Option<Self> {
         let suffices = decision.confirmation == Confirmation::MaySuffice;
-        (decision.verdict == Verdict::Ask && suffices).then_some(Self { digest })
+        (decision.verdict == Verdict::Ask && suffices).then_some(Self { digest, is_answered: true })
+    }
+
+    /// Whether policy asked about the call, and the answer was yes.
+    pub fn is_answered(&self) -> bool {
+        self.is_answered
     }
 
     /// Returns whether this permit is for the call with this digest.

@@ -1,6 +1,7 @@
 //! One rule: which calls it applies to, and what it does with them.
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use crate::caller::{Caller, Door, Role};
 use crate::command_reading::{Danger, Reading, Step};
@@ -45,7 +46,8 @@ impl RuleEffect {
 }
 
 /// Who wrote a rule, and so what it can do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Layer {
     /// The rule comes with Toolcrib. It can allow what would be asked about, not what would be refused.
     Shipped,

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
 
@@ -14,6 +14,7 @@ use crate::tool_name::ToolName;
 use super::decision::{Confirmation, Decision, Verdict, by_tier};
 use super::denied_paths::{DeniedPaths, DenyingRules, PathsMeant};
 use super::path_index::PathIndex;
+use super::policy_text::PolicyText;
 use super::rule::{Layer, Rule, RuleEffect, When};
 use super::subject::Subject;
 use super::tier::Mode;
@@ -36,6 +37,8 @@ pub struct Policy {
     with_hosts: Vec<usize>,
     /// The rules that deny paths.
     denying: DenyingRules,
+    /// The rules as they were written, and the digest of that, if other machines decide by them too.
+    text: Option<Arc<(PolicyText, String)>>,
 }
 
 impl Policy {
@@ -51,6 +54,7 @@ impl Policy {
             with_paths: HashSet::new(),
             with_hosts: Vec::new(),
             denying: DenyingRules::among(&rules),
+            text: None,
         };
         for (number, rule) in rules.iter().enumerate() {
             if !rule.when.hosts.is_empty() {
@@ -96,7 +100,18 @@ impl Policy {
             RuleEffect::Allow => rule.callers.include(caller),
             _ => rule.callers.include_origin(caller),
         });
-        Self::new(self.mode, rules.cloned().collect())
+        Self { text: self.text.clone(), ..Self::new(self.mode, rules.cloned().collect()) }
+    }
+
+    /// Returns this policy with the text that it was made of.
+    pub fn with_text(self, text: PolicyText) -> Self {
+        let digest = text.digest();
+        Self { text: Some(Arc::new((text, digest))), ..self }
+    }
+
+    /// Returns the text that the policy was made of and its digest, if they are known.
+    pub fn text(&self) -> Option<(&PolicyText, &str)> {
+        self.text.as_deref().map(|(text, digest)| (text, digest.as_str()))
     }
 
     /// Whether any rule is about the paths of this tool.

@@ -1,5 +1,7 @@
 //! Tiers and modes: how much harm a tool could do, and how strict a session is.
 
+use serde::{Deserialize, Serialize};
+
 /// How much harm a tool could do, from none to the most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tier {
@@ -54,7 +56,8 @@ impl Risk {
 }
 
 /// How strict a session is. The order is looseness: a project may only move to the left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// Asks for everything but tier 0, refuses tiers 3 and 4.
     Strict,

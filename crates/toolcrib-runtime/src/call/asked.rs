@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use toolcrib_core::checked_elsewhere::CheckedElsewhere;
 use toolcrib_core::{ErrorKind, Plan, Prepared, ToolError, Verdict};
 
 use super::checked::Checked;
@@ -21,17 +22,27 @@ impl Asked {
         Ok(Checked { scope, prepared, proposal })
     }
 
-    /// Returns what the call proposes to do, and why its tool would refuse it, if so. Nothing more happens to the
-    /// call: this is for previews.
-    pub(crate) fn preview(&self) -> Result<(Proposal, Option<ToolError>), ToolError> {
+    /// Returns what the call proposes to do. Nothing more happens to the call: this is for previews.
+    pub(crate) fn preview(&self) -> Result<PreviewedCall, ToolError> {
         let Self(scope) = self;
         let prepared = scope.offer.tool.parse(&scope.call.args)?;
         let (plan, trouble) = match plan_of(scope, &*prepared) {
             Ok(plan) => (plan, None),
             Err(trouble) => (Plan::default(), Some(trouble)),
         };
-        Ok((scope.judge.propose(plan, &scope.ctx), trouble))
+        let (proposal, elsewhere) =
+            (scope.judge.propose(plan, &scope.ctx), prepared.checked_elsewhere());
+        Ok(PreviewedCall { proposal, elsewhere, trouble })
     }
+}
+
+/// What a call proposes to do.
+pub(crate) struct PreviewedCall {
+    pub(crate) proposal: Proposal,
+    /// What another machine said, if the call would run there.
+    pub(crate) elsewhere: Option<CheckedElsewhere>,
+    /// Why the tool would refuse the call, if so.
+    pub(crate) trouble: Option<ToolError>,
 }
 
 /// Runs the tool's own checks. What a check tells about a file when it fails can be what is in the file: an edit whose

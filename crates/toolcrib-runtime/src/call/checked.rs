@@ -20,7 +20,10 @@ impl Checked {
     pub(crate) fn decide(self) -> Decided {
         let Self { scope, prepared, mut proposal } = self;
         let (facts, ctx) = (scope.facts(), &scope.ctx);
-        let mut decision = scope.judge.decide(&facts, &proposal, ctx);
+        let mut decision = match prepared.checked_elsewhere() {
+            None => scope.judge.decide(&facts, &proposal, ctx),
+            Some(elsewhere) => scope.judge.accept(&facts, &elsewhere.decision, ctx),
+        };
         proposal.decided_paths = scope.judge.decided_paths(&scope.tool, &proposal);
         if let Some(HeldPath { path, leads_to }) = scope.call.held_path.clone() {
             proposal.decided_paths.retain(|(decided, _)| *decided != path);

@@ -94,6 +94,9 @@ impl Decided {
                 return Err(ToolError::new(ErrorKind::Changed, message).hint("repeat the call"));
             }
         }
+        if let Some(elsewhere) = prepared.checked_elsewhere() {
+            return Ok(Question::elsewhere(scope, proposal, decision.clone(), elsewhere));
+        }
         let choices = scope.judge.choices(&scope.facts(), proposal, &scope.ctx);
         Question::new(scope, proposal, decision.clone(), choices)
     }

@@ -40,9 +40,9 @@ pub struct Question {
 }
 
 impl Question {
-    /// Returns a stored question about a host, so that it can be asked here too. Tier and decision are those of any
-    /// command: nobody who is asked about a host is shown them.
-    pub fn about_host(pending: &PendingApproval) -> Self {
+    /// Returns a stored question about a host, or about a call that runs on another machine, so that it can be asked here
+    /// too. Tier and decision are those of any command: nobody who is asked so is shown them.
+    pub fn stored(pending: &PendingApproval) -> Self {
         Self {
             id: pending.id.clone(),
             digest: pending.digest.clone(),

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use toolcrib_core::approval::{ApprovalQuestion, ExpectedChange, ExpectedChangeKind};
 use toolcrib_core::canonical::Digest;
+use toolcrib_core::checked_elsewhere::CheckedElsewhere;
 use toolcrib_core::pin::Pin;
 use toolcrib_core::policy::by_tier;
 use toolcrib_core::{Decision, Plan, ToolError};
@@ -43,6 +44,30 @@ impl Question {
             root: proposal.paths.root(),
         })
     }
+
+    /// Returns the question about a call that runs on another machine, which knows what the call would do. "Always" is
+    /// not offered: a grant is about files and programs of this machine.
+    pub(crate) fn elsewhere(
+        scope: &CallScope,
+        proposal: &Proposal,
+        decision: Decision,
+        elsewhere: CheckedElsewhere,
+    ) -> Self {
+        Self {
+            id: scope.call.id.0.clone(),
+            digest: elsewhere.digest,
+            pins: Pins::default(),
+            tool: scope.tool.clone(),
+            tier: scope.tier(),
+            args: scope.call.args.clone(),
+            plan: proposal.plan.clone(),
+            decision,
+            choices: Vec::new(),
+            shown: elsewhere.question,
+            asker: Asker::of(&scope.call),
+            root: proposal.paths.root(),
+        }
+    }
 }
 
 /// Returns what a person is shown about a proposal.
@@ -76,6 +101,7 @@ fn shown(
         unpinned: pins.unpinned.clone(),
         grants: offers.offers(choices),
         refused_grants: offers.refused(choices),
+        place: None,
         host: None,
     }
 }

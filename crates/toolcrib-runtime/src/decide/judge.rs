@@ -1,8 +1,7 @@
 //! The judge: asks policy about what a call proposes to do, within the limits of its session.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -22,15 +21,13 @@ use super::command_paths::{
 use super::confirm::{ConfirmationWeight, Confirmations};
 use super::limits::SessionLimits;
 use super::proposal::Proposal;
+use super::quarantine::{Quarantine, refused_by};
 use super::quota::{Charge, Quota, UserQuota};
 use super::rate::RateLimit;
 use super::taint::Taint;
 
 /// Something that "always" could cover, and why it may not, if so.
 pub type Choice = (Covers, Option<String>);
-
-/// The tools in quarantine, each with the reason.
-pub type Quarantine = Arc<RwLock<HashMap<ToolName, String>>>;
 
 /// Decides about calls. A judge of one caller shares all counts with the judge of all.
 #[derive(Clone)]
@@ -41,7 +38,7 @@ pub struct Judge {
     caller: Arc<Caller>,
     shell: Arc<dyn ReadShell>,
     grants: Arc<dyn Grants>,
-    quarantine: Quarantine,
+    pub(super) quarantine: Quarantine,
     rate: Arc<RateLimit>,
     quota: Arc<Quota>,
     taint: Arc<Taint>,
@@ -165,7 +162,7 @@ impl Judge {
     }
 
     /// Returns the policy in force.
-    pub fn policy(&self) -> &Policy {
+    pub fn policy(&self) -> &Arc<Policy> {
         &self.policy
     }
 
@@ -180,11 +177,9 @@ impl Judge {
 
     /// Decides about a call by quarantine, policy, grants and taint.
     pub(crate) fn decide(&self, facts: &CallFacts<'_>, proposal: &Proposal, ctx: &Ctx) -> Decision {
-        let quarantine = self.quarantine.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(why) = quarantine.get(facts.tool) {
-            return Decision::deny(why.clone(), String::new());
+        if let Some(refused) = refused_by(&self.quarantine, facts.tool) {
+            return refused;
         }
-        drop(quarantine);
         let decision = self.by_policy(facts, proposal, ctx, &[]);
         let decision = self.tighten(facts, decision, ctx);
         if decision.verdict() != Verdict::Ask {
@@ -359,7 +354,7 @@ impl Judge {
         }
     }
 
-    fn tighten(&self, facts: &CallFacts<'_>, decision: Decision, ctx: &Ctx) -> Decision {
+    pub(super) fn tighten(&self, facts: &CallFacts<'_>, decision: Decision, ctx: &Ctx) -> Decision {
         self.taint.tighten(facts.session, facts.tier, ctx.clock.elapsed(), decision)
     }
 

@@ -13,7 +13,7 @@ use toolcrib_core::command::{self, CommandRequest, HostTraffic, NetworkAccount, 
 use toolcrib_core::command_reading::{ReadShell, Reading};
 use toolcrib_core::material::Material;
 use toolcrib_core::pin::FolderState;
-use toolcrib_core::policy::grant::{Grant, GrantError, GrantErrorKind, Grants};
+use toolcrib_core::policy::grant::NoGrants;
 use toolcrib_core::policy::{Answer, DeniedPaths, Policy};
 use toolcrib_core::search::{Found, FoundPaths, Glob, Grep, Pattern, Scope, Search};
 use toolcrib_core::tool::ProposedCommand;
@@ -378,21 +378,6 @@ impl ReadShell for Unread {
     }
 }
 
-/// Grants nothing.
-pub(crate) struct NoGrants;
-
-impl Grants for NoGrants {
-    fn current(&self) -> Result<Vec<Grant>, GrantError> {
-        Ok(Vec::new())
-    }
-
-    fn add(&self, _: Grant) -> Result<(), GrantError> {
-        Err(GrantError::new(GrantErrorKind::Io, "nothing is granted here"))
-    }
-
-    fn used(&self, _: &str, _: jiff::Timestamp) {}
-}
-
 pub(crate) struct No;
 
 impl Approver for No {
@@ -418,6 +403,7 @@ pub(crate) fn bench(approver: Arc<dyn Approver>, memory: Memory) -> Bench {
         world: Arc::new(Nowhere),
         approver,
         client: Arc::new(NoClient),
+        dispatcher: None,
         recorder: Arc::clone(&memory) as Arc<dyn Recorder>,
         clock: Arc::new(TestClock),
         latest: Latest::default(),

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use toolcrib_core::policy::grant::NoGrants;
 use toolcrib_core::policy::{Layer, Policy, rules_in};
 use toolcrib_core::recorded_call::RecordedCall;
 use toolcrib_core::{CallId, Caller, Mode, SessionId, Verdict};
 use toolcrib_runtime::{Judge, Nobody, Replay, Runtime};
 
-use crate::harness::{Memory, NoGrants, Unread, bench};
+use crate::harness::{Memory, Unread, bench};
 
 const DENIES_READS: &str = r#"
 [[rule]]

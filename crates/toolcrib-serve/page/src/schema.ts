@@ -1936,6 +1936,8 @@ export interface operations {
                              * @default null
                              */
                             network: string[] | null;
+                            /** @description Where the call runs, if that is on another machine: the place, and the workspace there. */
+                            place?: string | null;
                             /**
                              * @description The process that waits for the answer.
                              * @default
@@ -2232,6 +2234,8 @@ export interface operations {
                              * @default null
                              */
                             network: string[] | null;
+                            /** @description Where the call runs, if that is on another machine: the place, and the workspace there. */
+                            place?: string | null;
                             /**
                              * @description The process that waits for the answer.
                              * @default

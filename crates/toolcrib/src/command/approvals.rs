@@ -117,6 +117,15 @@ fn approve(
     if !may_answer(global, terminal, answers, id) {
         return Ok(Exit::Failed);
     }
+    if let Ok((PendingApproval { is_parked: true, question, .. }, _)) = answers.find(id)
+        && let Some(place) = question.place
+    {
+        let message = format!("the call runs on another machine, at {}", escape::line(&place));
+        let hint = format!(
+            "only its gateway reaches that: write `toolcrib approvals approve {id} --server URL`, or answer on the page"
+        );
+        return Err(CliError::usage(message).hint(hint));
+    }
     let reviewed = review(global, terminal, answers, id)?;
     let follows = match (&reviewed, answers.find(id)) {
         (Reviewed::Approved(wish), Ok((pending, _))) => what_follows(&pending, wish.as_ref()),

@@ -2,7 +2,6 @@
 
 mod bus;
 mod housekeeping;
-mod log;
 mod login_link;
 mod otlp;
 
@@ -25,6 +24,7 @@ use housekeeping::Housekeeping;
 
 use super::api::{OpenedApi, open_api, warn};
 use super::event_loop::{end_subagents, told_to_stop};
+use super::log;
 use super::mcp;
 use super::oauth;
 use super::service_manager::ServiceManager;

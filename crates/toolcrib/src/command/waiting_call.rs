@@ -65,8 +65,9 @@ impl WaitingCall {
         let manner = AskManner::of(&crib.settings);
         let manner =
             AskManner { time: left.min(manner.time), change: ChangeOffer::NotOffered, ..manner };
-        if pending.question.host.is_some() {
-            let question = Some(AskedQuestion { question: Question::about_host(pending), manner });
+        // What a call would do on another machine, that machine said when it was asked.
+        if pending.question.host.is_some() || pending.question.place.is_some() {
+            let question = Some(AskedQuestion { question: Question::stored(pending), manner });
             return Ok(Self { question, ..Self::default() });
         }
         let runtime = crib.runtime(Arc::new(Nobody))?;

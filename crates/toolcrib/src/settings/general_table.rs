@@ -166,15 +166,6 @@ settings_table! {
     /// How long requests that run may go on after the server was told to stop.
     SERVE_STOP_SECONDS: Duration = seconds("serve.stop_seconds", 30, (1, 3600)).at_start();
 
-    /// The NATS server over which calls come, too: `nats://HOST:PORT`, or `tls://HOST:PORT` with TLS. Empty for none.
-    NATS_URL: String = text("nats.url", "").at_start();
-
-    /// The file with the credentials for that server, as `nsc` writes it. Only its owner may read it.
-    NATS_CREDENTIALS: String = text("nats.credentials", "").at_start();
-
-    /// What the subjects of calls over NATS begin with: `{prefix}.tool.{toolId}.request`.
-    NATS_PREFIX: String = text("nats.prefix", "nachos").at_start();
-
     /// The OAuth authorization server whose access tokens the server accepts beside its own: its URL, exactly as the
     /// claim `iss` of its tokens has it. Empty for none.
     OAUTH_ISSUER: String = text("oauth.issuer", "").at_start();

@@ -5,6 +5,7 @@ use std::time::Duration;
 use toolcrib_core::runs_later::PROTECTED_NAMES;
 use toolcrib_host::Profile;
 
+use super::bus_table::BUS;
 use super::general_table::GENERAL;
 use super::host_words::profile;
 use super::rows::settings_table;
@@ -15,7 +16,7 @@ use super::setting::{
 use Project::{More, Smaller, Stricter, Subset};
 
 settings_table! {
-    SANDBOX from GENERAL.len();
+    SANDBOX from GENERAL.len() + BUS.len();
 
     /// How much of the sandbox is in force. With `strict`, a command runs with every protection or not at all.
     /// With `root-degraded`, if root runs Toolcrib, commands run as root too, but without capabilities.

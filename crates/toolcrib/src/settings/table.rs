@@ -2,16 +2,18 @@
 //! returns, its name, its default and what it may be. The doc comment is the description that people
 //! read. Files, environment, `config show` and the reference are all made from this table.
 
+use super::bus_table::BUS;
 use super::general_table::GENERAL;
 use super::sandbox_table::SANDBOX;
 use super::setting::Setting;
 
+pub use super::bus_table::*;
 pub use super::general_table::*;
 pub use super::sandbox_table::*;
 
 /// Returns every setting, in the order of the table.
 pub fn settings() -> impl Iterator<Item = &'static Setting> {
-    GENERAL.iter().chain(SANDBOX)
+    GENERAL.iter().chain(BUS).chain(SANDBOX)
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ use toolcrib_shell::BashReader;
 use super::capabilities::{AreaOpener, Capabilities, OpenSandboxes};
 use super::config::Config;
 use super::connection::RepositoryOpener;
+use super::late_dispatcher::LateDispatcher;
 use super::net::open_net;
 use super::options::OpenOptions;
 use super::plugins::Plugins;
@@ -36,6 +37,8 @@ pub struct Crib {
     pub rules: RulesInForce,
     /// What people allowed with "always". Those for a session are in memory, so everybody must have the same ones.
     pub grants: Arc<GrantFile>,
+    /// Places calls on other machines, once the process is connected to a bus.
+    pub dispatcher: Arc<LateDispatcher>,
     capabilities: Arc<Capabilities>,
     plugins: Plugins,
 }
@@ -115,7 +118,7 @@ impl Crib {
             user_file: files.user.map(|path| path.with_file_name("rules.toml")),
         };
         let grants = Arc::new(GrantFile::new(&access.state));
-        Ok(Self { access, rules, grants, capabilities, plugins })
+        Ok(Self { access, rules, grants, dispatcher: Arc::default(), capabilities, plugins })
     }
 
     /// Returns the workspace.
@@ -180,6 +183,7 @@ impl Crib {
             client: Arc::new(NoClient),
             recorder: Arc::clone(&self.recorder),
             clock: Arc::clone(&self.clock),
+            dispatcher: Some(Arc::clone(&self.dispatcher) as _),
             latest: Latest::default(),
         })
     }

@@ -5,7 +5,9 @@ use std::sync::OnceLock;
 
 use toolcrib_core::ToolName;
 use toolcrib_core::command_reading::ReadShell;
-use toolcrib_core::policy::{Layer, ParsedRules, Policy, Rule, Source, later_rules, rules_in};
+use toolcrib_core::policy::{
+    Layer, ParsedRules, Policy, PolicyText, Rule, RulesText, Source, later_rules, rules_in,
+};
 use toolcrib_host::Root;
 use toolcrib_ledger::hash_of;
 use toolcrib_tools::catalogues;
@@ -43,6 +45,11 @@ impl ShippedSet {
         let rules = rules_in(self.text, &file, Layer::Shipped, None)?;
         Ok(self.read.get_or_init(|| rules).clone())
     }
+
+    fn text(&self) -> RulesText {
+        let (file, text) = (format!("shipped:{}.toml", self.name), self.text.to_owned());
+        RulesText { file, layer: Layer::Shipped, text }
+    }
 }
 
 /// The most bytes that a project's rules file may have.
@@ -74,8 +81,10 @@ pub(super) fn load(
         rules.extend(said.rules);
         warnings.extend(said.warnings);
     };
+    let mut texts = Vec::new();
     for set in chosen_sets(settings)? {
         add(set.rules()?);
+        texts.push(set.text());
     }
     let mut errors: Vec<CliError> = Vec::new();
     for RulesFile { name, text, layer } in &files {
@@ -92,13 +101,28 @@ pub(super) fn load(
                 .push(format!("`{file}`, line {line}: there is no tool or catalogue `{unknown}`"));
         }
     }
-    let without = settings.get(table::POLICY_WITHOUT);
+    let without: Vec<String> = settings.get(table::POLICY_WITHOUT);
     if let Some(unknown) = without.iter().find(|id| !rules.iter().any(|rule| rule.id == **id)) {
         warnings.push(format!("`policy.without`: there is no rule `{unknown}`"));
     }
     rules.retain(|rule| rule.layer == Layer::Project || !without.contains(&rule.id));
-    let files = files.iter().map(RulesFile::hashed).collect();
-    Ok(LoadedRules { policy: Policy::new(settings.get(table::MODE), rules), files })
+    texts.extend(files.iter().filter_map(RulesFile::to_share));
+    let mode = settings.get(table::MODE);
+    let policy = Policy::new(mode, rules).with_text(PolicyText { mode, files: texts, without });
+    Ok(LoadedRules { policy, files: files.iter().map(RulesFile::hashed).collect() })
+}
+
+/// Builds the policy of another machine for the files of this one: its rules, and those of the project here, which only
+/// tighten.
+pub(crate) fn policy_for_another(
+    text: &PolicyText,
+    root: Option<&Root>,
+    shell: &dyn ReadShell,
+) -> Result<Policy, CliError> {
+    let own = root.map(project_rules).transpose()?.flatten();
+    let parse = |text: String| rules_in(&text, PROJECT_RULES_FILE, Layer::Project, Some(shell));
+    let own = own.map(parse).transpose()?.map(|parsed| parsed.rules).unwrap_or_default();
+    Ok(Policy::of_text(text, own, shell)?)
 }
 
 /// Returns the path and the hash of each file that people wrote rules in, whether or not its rules can be used.
@@ -117,6 +141,16 @@ struct RulesFile {
 }
 
 impl RulesFile {
+    /// Returns the file as other machines get it. The rules of a project are about its files, which are here.
+    fn to_share(&self) -> Option<RulesText> {
+        let Self { name, text, layer } = self;
+        (*layer != Layer::Project).then(|| RulesText {
+            file: name.clone(),
+            layer: *layer,
+            text: text.clone(),
+        })
+    }
+
     /// Returns the path and the hash of the file.
     fn hashed(&self) -> (String, String) {
         (self.name.clone(), hash_of(self.text.as_bytes()))

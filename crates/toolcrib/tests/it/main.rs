@@ -46,6 +46,8 @@ mod mcp_typescript;
 mod memory;
 mod nats;
 mod nats_bus;
+mod nats_raw;
+mod nats_workers;
 mod node_clients;
 mod oauth;
 mod operations;
@@ -70,6 +72,7 @@ mod remote_tls;
 mod reply;
 mod retention;
 mod running_server;
+mod running_worker;
 #[expect(dead_code, reason = "shared with other tests, which use all of it")]
 mod scratch;
 mod scripted_model;

@@ -108,7 +108,8 @@ impl PageMaker<'_> {
             Principal { role: Role::User, .. } => session,
             principal => &principal.name,
         };
-        let place = root.rsplit('/').next().unwrap_or(root);
+        let here = || root.rsplit('/').next().unwrap_or(root);
+        let place = shown.place.as_deref().unwrap_or_else(here);
         let title = match &shown.host {
             Some(_) => format!("{who}'s command was stopped at the network"),
             None => format!("{who} wants to {} in {place}", shown.what),

@@ -6,9 +6,11 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use toolcrib_ledger::TokenFile;
-use toolcrib_nats::{BusGateway, BusOptions, BusPrefix};
+use toolcrib_nats::{BusGateway, BusOptions, BusPrefix, WorkerDispatcher};
 use toolcrib_runtime::LiveRuntime;
 
+use super::super::bus_settings::{bus_prefix, bus_server, placements, without_password};
+use super::super::nats::gateway_key;
 use crate::error::{CliError, CliErrorKind};
 use crate::settings::{Settings, table};
 use crate::wiring::Crib;
@@ -30,12 +32,13 @@ pub(super) async fn open(
 ) -> Result<Option<OpenBus>, CliError> {
     let Some(options) = options(&crib.settings, given)? else { return Ok(None) };
     let (runtime, clock) = (Arc::clone(runtime), Arc::clone(&crib.clock));
-    let url = options.url.clone();
+    let (url, prefix) = (options.server.url.clone(), options.prefix.clone());
     let gateway =
         BusGateway::connect(runtime, clock, Arc::clone(tokens), options).await.map_err(|err| {
             let message = format!("calls from NATS cannot be taken: {err}");
             CliError::new(CliErrorKind::System, message)
         })?;
+    place_calls(crib, &gateway, prefix).await?;
     tracing::info!(url = without_password(&url), "taking calls from NATS");
     let (stop, mut stopped) = watch::channel(None);
     let run = tokio::spawn(async move {
@@ -72,51 +75,29 @@ pub(super) async fn end(bus: Option<OpenBus>) -> usize {
 }
 
 /// Returns the options of the gateway: the command line wins over the settings. Nothing if no server is named.
-pub(super) fn options(
-    settings: &Settings,
-    given: Option<&str>,
-) -> Result<Option<BusOptions>, CliError> {
-    let set = settings.get(table::NATS_URL);
-    let url = given.unwrap_or(&set);
-    if url.is_empty() {
-        return Ok(None);
-    }
-    if !(url.starts_with("nats://") || url.starts_with("tls://")) {
-        let message = format!("`{}` is not the URL of a NATS server", without_password(url));
-        return Err(CliError::usage(message).hint("write nats://HOST:PORT, or tls://HOST:PORT"));
-    }
-    let prefix = settings.get(table::NATS_PREFIX);
-    let Some(prefix) = BusPrefix::new(&prefix) else {
-        let message =
-            format!("`nats.prefix` is `{}`, which cannot begin subjects", prefix.escape_debug());
-        let hint = "write up to 128 letters, digits, `-` and `_`, with dots between words; the contract has `nachos`";
-        return Err(CliError::usage(message).hint(hint));
-    };
-    let credentials = settings.get(table::NATS_CREDENTIALS);
+fn options(settings: &Settings, given: Option<&str>) -> Result<Option<BusOptions>, CliError> {
+    let Some(server) = bus_server(settings, given)? else { return Ok(None) };
     Ok(Some(BusOptions {
-        url: url.to_owned(),
-        credentials: Some(credentials).filter(|path| !path.is_empty()).map(Into::into),
-        prefix,
+        server,
+        prefix: bus_prefix(settings)?,
         in_flight_each: settings.get(table::SERVE_IN_FLIGHT_PER_TOKEN) as usize,
         most_request_bytes: settings.get(table::SERVE_BODY_BYTES) as usize,
     }))
 }
 
-/// Returns an address as it may be shown and logged.
-fn without_password(url: &str) -> String {
-    match (url.split_once("://"), url.rsplit_once('@')) {
-        (Some((scheme, _)), Some((_, host))) => format!("{scheme}://{host}"),
-        _ => url.to_owned(),
+/// Has calls placed on workers, if the settings place some.
+async fn place_calls(crib: &Crib, gateway: &BusGateway, prefix: BusPrefix) -> Result<(), CliError> {
+    let places = placements(&crib.settings)?;
+    if places.is_empty() {
+        return Ok(());
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_password_in_an_address_is_not_shown() {
-        assert_eq!(without_password("nats://user:p@ss@host:4222"), "nats://host:4222");
-        assert_eq!(without_password("tls://host:4222"), "tls://host:4222");
-    }
+    let key = gateway_key(&crib.state)?;
+    tracing::info!(places = places.len(), key = key.public_key(), "placing calls on workers");
+    let clock = Arc::clone(&crib.clock);
+    let dispatcher = WorkerDispatcher::open(gateway.client(), key, (prefix, places), clock).await;
+    let dispatcher = dispatcher.map_err(|err| {
+        CliError::new(CliErrorKind::System, format!("calls cannot be placed on workers: {err}"))
+    })?;
+    crib.dispatcher.set(Arc::new(dispatcher));
+    Ok(())
 }

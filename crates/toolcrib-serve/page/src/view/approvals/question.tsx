@@ -60,10 +60,17 @@ export function QuestionHead({ one }: { one: OneApproval }) {
             <Ago time={approval.created_at} />
           </dd>
         </div>
-        <div>
-          <dt>Folder</dt>
-          <dd class="mono">{plain(one.directory ?? approval.workspace)}</dd>
-        </div>
+        {approval.place == null ? (
+          <div>
+            <dt>Folder</dt>
+            <dd class="mono">{plain(one.directory ?? approval.workspace)}</dd>
+          </div>
+        ) : (
+          <div>
+            <dt>Worker</dt>
+            <dd class="mono">{plain(approval.place)}</dd>
+          </div>
+        )}
       </dl>
     </header>
   );

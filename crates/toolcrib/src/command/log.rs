@@ -1,4 +1,4 @@
-//! The server's log on stderr. Lines wait in a queue for a thread that writes them, so that a terminal or a pipe that
+//! The log of a server or a worker on stderr. Lines wait in a queue for a thread that writes them, so that a terminal or a pipe that
 //! takes nothing holds up no call.
 
 use std::fmt;

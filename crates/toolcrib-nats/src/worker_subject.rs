@@ -1,0 +1,45 @@
+//! The subjects of workers: those that the workers of a place share, and those of one worker.
+
+use crate::placement::PlaceName;
+use crate::subject::BusPrefix;
+
+/// The group that the workers of a place share its messages in.
+pub(crate) const WORKERS_GROUP: &str = "toolcrib-workers";
+
+impl BusPrefix {
+    /// Returns the subject on which the workers of a place check calls.
+    pub(crate) fn check_subject(&self, place: &PlaceName) -> String {
+        format!("{}.check", self.place_subject(place))
+    }
+
+    /// Returns the subject on which the workers of a place run calls that only compute.
+    pub(crate) fn compute_subject(&self, place: &PlaceName) -> String {
+        format!("{}.compute", self.place_subject(place))
+    }
+
+    /// Returns the subject on which one worker is asked to run, to tell about, or to cancel a call.
+    pub(crate) fn worker_subject(&self, worker: &str, verb: WorkerVerb) -> String {
+        let verb = match verb {
+            WorkerVerb::Run => "run",
+            WorkerVerb::Status => "status",
+            WorkerVerb::Cancel => "cancel",
+        };
+        format!("{self}.worker.{worker}.{verb}")
+    }
+
+    fn place_subject(&self, place: &PlaceName) -> String {
+        let PlaceName { workspace, label } = place;
+        match label {
+            None => format!("{self}.place.{workspace}.any"),
+            Some(label) => format!("{self}.place.{workspace}.label.{label}"),
+        }
+    }
+}
+
+/// What one worker is asked to do with a call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum WorkerVerb {
+    Run,
+    Status,
+    Cancel,
+}
