@@ -23,6 +23,8 @@ pub enum ToolKind {
     Program,
     /// A tool of a mounted MCP server.
     Mcp,
+    /// A tool whose runner listens behind a NATS server.
+    Bus,
 }
 
 /// A tool that arrived while the process runs. It owns its declaration, so it can leave again.

@@ -11,29 +11,32 @@ use async_nats::{Client, ConnectOptions, Event};
 /// How many messages of a subscription wait to be taken. What comes beyond is dropped.
 const MOST_WAITING_MESSAGES: usize = 256;
 
+/// What the seed of a user's key begins with.
+const USER_SEED: &str = "SU";
+
 /// The NATS server, and how to log in to it.
 #[derive(Clone, Debug)]
 pub struct BusServer {
     /// The URL: `nats://HOST:PORT`, or `tls://HOST:PORT`.
     pub url: String,
-    /// A file with credentials, as `nsc` writes it.
+    /// A file with the seed of a key, as `toolcrib nats init` writes it, or with credentials of `nsc`.
     pub credentials: Option<PathBuf>,
 }
 
 impl BusServer {
     /// Begins to connect, as `name`. A server that is not there yet is waited for.
     pub(crate) async fn connect(&self, name: &str) -> io::Result<Client> {
-        let connect = self.options().await?.name(name).retry_on_initial_connect();
+        let connect = self.options()?.name(name).retry_on_initial_connect();
         connect.connect(without_user(&self.url).0).await.map_err(io::Error::other)
     }
 
     /// Connects to a server that must be there.
     pub(crate) async fn connect_now(&self, name: &str) -> io::Result<Client> {
-        let connect = self.options().await?.name(name);
+        let connect = self.options()?.name(name);
         connect.connect(without_user(&self.url).0).await.map_err(io::Error::other)
     }
 
-    async fn options(&self) -> io::Result<ConnectOptions> {
+    fn options(&self) -> io::Result<ConnectOptions> {
         let connect = match &self.credentials {
             None => ConnectOptions::new(),
             Some(path) => {
@@ -49,7 +52,13 @@ impl BusServer {
                     );
                     return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
                 }
-                ConnectOptions::with_credentials_file(path).await?
+                let text = std::fs::read_to_string(path)?;
+                match text.trim() {
+                    seed if seed.starts_with(USER_SEED) => {
+                        ConnectOptions::with_nkey(seed.to_owned())
+                    }
+                    _ => ConnectOptions::with_credentials(&text)?,
+                }
             }
         };
         let connect = match without_user(&self.url).1 {

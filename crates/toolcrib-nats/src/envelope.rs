@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use toolcrib_core::escape::is_deceptive;
 
-use crate::random_id::random_bytes;
+use crate::random_id::random_uuid;
 use crate::refusal::{BusRefusal, RefusalCode};
 
 /// The longest id of a request.
@@ -116,23 +116,14 @@ pub(crate) fn is_near(at: Timestamp, now: Timestamp) -> bool {
 /// Returns a result in the envelope of the contract, as the reply to a request.
 pub(crate) fn reply(request: &str, tool: &str, now: Timestamp, payload: Value) -> Value {
     json!({
-        "id": random_uuid(),
+        // The id is only a name.
+        "id": random_uuid().unwrap_or_default(),
         "timestamp": format!("{now:.3}"),
         "source": tool,
         "type": "tool.response",
         "correlationId": request,
         "payload": payload,
     })
-}
-
-/// Returns a random UUID, as `crypto.randomUUID()` does.
-fn random_uuid() -> String {
-    // The id is only a name. Without random bytes it is a poor one.
-    let mut bytes = random_bytes().unwrap_or_default();
-    bytes[6] = bytes[6] & 0x0f | 0x40;
-    bytes[8] = bytes[8] & 0x3f | 0x80;
-    let hex = format!("{:032x}", u128::from_be_bytes(bytes));
-    format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ use toolcrib_core::{
 };
 use toolcrib_ledger::{TokenFile, new_call_id};
 use toolcrib_runtime::LiveRuntime;
+use toolcrib_tools::{BUS, PLUGINS};
 
 use crate::connection::BusServer;
 use crate::envelope::{RequestEnvelope, RequestParameters, reply};
@@ -27,9 +28,6 @@ use crate::refusal::{BusRefusal, RefusalCode};
 use crate::refused_messages::RefusedMessages;
 use crate::subject::BusPrefix;
 use crate::tool_result::{CONTRACT_CATALOGUE, of_outcome, of_refusal};
-
-/// The catalogue of tools from other authors.
-const PLUGINS_CATALOGUE: &str = "plugins";
 
 /// How long the last replies may take to be sent. A bus that is away takes none.
 const FLUSH_TIME: Duration = Duration::from_secs(1);
@@ -372,9 +370,10 @@ fn tool_of(toolset: &Toolset, id: &str) -> ToolName {
     if id.contains('/') {
         return id.to_owned().into();
     }
-    let (own, plugin) =
-        (ToolName::new(CONTRACT_CATALOGUE, id), ToolName::new(PLUGINS_CATALOGUE, id));
-    if !toolset.shelf().has(&own) && toolset.shelf().has(&plugin) { plugin } else { own }
+    let named = |catalogue: &str| ToolName::new(catalogue, id);
+    let all = [CONTRACT_CATALOGUE, BUS.name, PLUGINS.name].map(named);
+    let known = all.iter().find(|name| toolset.shelf().has(name));
+    known.unwrap_or(&all[0]).clone()
 }
 
 fn text(value: &Value) -> Bytes {

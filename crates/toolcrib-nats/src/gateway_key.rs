@@ -1,4 +1,4 @@
-//! The key of a gateway. A worker runs nothing that no gateway has signed whose key it knows.
+//! The key of a gateway. A worker runs only what a gateway that it trusts has signed.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};

@@ -7,13 +7,16 @@ const SHARED_INBOX: &str = "_INBOX.";
 /// The longest subject for a reply.
 const LONGEST_INBOX: usize = 256;
 
+/// Returns what the inbox of an agent begins with.
+pub(crate) fn inbox_of(agent: &str) -> String {
+    format!("_INBOX_{agent}.")
+}
+
 /// Whether a reply may go to a subject, for an agent with an id or for those who share the contract's own subjects.
 pub(crate) fn is_own_inbox(reply: &str, agent: Option<&str>) -> bool {
     let rest = match agent {
         None => reply.strip_prefix(SHARED_INBOX),
-        Some(id) => {
-            reply.strip_prefix("_INBOX_").and_then(|it| it.strip_prefix(id)?.strip_prefix('.'))
-        }
+        Some(id) => reply.strip_prefix(inbox_of(id).as_str()),
     };
     let is_plain = |it: u8| it.is_ascii_alphanumeric() || b"-_.".contains(&it);
     let is_whole =

@@ -1,6 +1,7 @@
 //! The door on NATS, and the workers behind it. A client written for the nachos contract asks for a tool on its subject, in its envelope; the call
 //! takes the path of every call, and the reply goes to the client's inbox.
 
+mod bus_tool;
 mod connection;
 mod envelope;
 mod gateway;
@@ -13,6 +14,8 @@ mod recent_requests;
 mod refusal;
 mod refused_messages;
 mod reply_box;
+mod runner_line;
+mod server_config;
 mod subject;
 mod tool_result;
 mod worker;
@@ -23,10 +26,13 @@ mod worker_messages;
 mod worker_place;
 mod worker_subject;
 
+pub use bus_tool::BusTool;
 pub use connection::BusServer;
 pub use gateway::{BusEnd, BusGateway, BusOptions};
 pub use gateway_key::{GatewayKey, TrustedGateway};
 pub use placement::{Placement, is_bus_name};
+pub use runner_line::RunnerLine;
+pub use server_config::{BusPlan, BusUser, PlannedWorker, ServerConfig as BusServerConfig};
 pub use subject::BusPrefix;
 pub use worker::{BusWorker, WorkerOptions};
 pub use worker_engine::WorkerHost;

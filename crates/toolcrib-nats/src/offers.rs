@@ -1,4 +1,4 @@
-//! The promises of a worker: calls that it checked, and runs once if a gateway permits them soon.
+//! The offers of a worker: calls that it checked, and runs once if a gateway permits them soon.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

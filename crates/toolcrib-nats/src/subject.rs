@@ -42,6 +42,11 @@ impl BusPrefix {
         [format!("{prefix}.tool.*.request"), format!("{prefix}.agent.*.tool.*.request")]
     }
 
+    /// Returns the contract's subject on which the runner of a tool listens.
+    pub(crate) fn request_subject(&self, tool: &str) -> String {
+        format!("{}.tool.{tool}.request", self.0)
+    }
+
     /// Returns the name of the group that shares the requests.
     pub(crate) fn queue_group(&self) -> String {
         format!("{}-gateways", self.0.replace('.', "-"))
@@ -70,7 +75,7 @@ impl fmt::Display for BusPrefix {
 }
 
 /// Whether a word of a subject can be the id of an agent. Its inbox is `_INBOX_{id}`, see `inbox.rs`.
-fn is_agent_id(id: &str) -> bool {
+pub(crate) fn is_agent_id(id: &str) -> bool {
     let is_plain = |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit() || b"-_".contains(&it);
     (1..=LONGEST_AGENT_ID).contains(&id.len()) && id.bytes().all(is_plain)
 }

@@ -2,15 +2,17 @@
 
 use serde_json::{Value, json};
 use toolcrib_core::Outcome;
+use toolcrib_tools::BUS;
 
 use crate::refusal::BusRefusal;
 
-/// The catalogue whose replies have this form already.
+/// The catalogue of the contract's own tools. Its replies have this form already.
 pub(crate) const CONTRACT_CATALOGUE: &str = "nachos";
 
 /// Returns the outcome of a call.
 pub(crate) fn of_outcome(outcome: Outcome) -> Value {
-    if let (Some(CONTRACT_CATALOGUE), _) = outcome.tool.parts() {
+    let catalogue = outcome.tool.catalogue();
+    if catalogue == Some(CONTRACT_CATALOGUE) || catalogue == Some(BUS.name) {
         return outcome.reply;
     }
     let duration = u64::try_from(outcome.elapsed.as_millis()).unwrap_or(u64::MAX);

@@ -46,7 +46,7 @@ pub struct WorkerOptions {
     pub id: String,
     /// The name of its workspace.
     pub workspace: String,
-    /// What else calls are placed by.
+    /// Its labels. A place can ask for one.
     pub labels: Vec<String>,
     /// The catalogues and tools that it serves; empty for all.
     pub tools: Vec<String>,
@@ -70,10 +70,10 @@ pub struct BusWorker {
 enum Trust {
     /// One has signed it.
     Signed,
-    /// Nobody has who is trusted. A gateway would be told so.
+    /// No trusted gateway has signed it. The sender gets this refusal.
     Unsigned(WorkerReply),
-    /// It is no message of a gateway, and gets no reply.
-    Nobody,
+    /// It does not come from a gateway, and gets no reply.
+    NotAGateway,
 }
 
 impl BusWorker {
@@ -152,10 +152,10 @@ impl BusWorker {
     ) {
         let worker = Arc::clone(self);
         tasks.spawn(async move {
-            let reply = match worker.trust_in(&request.message) {
+            let reply = match worker.trust_of(&request.message) {
                 Trust::Signed => worker.engine.handle(wanted, &request.message.payload).await,
                 Trust::Unsigned(refusal) => refusal,
-                Trust::Nobody => return,
+                Trust::NotAGateway => return,
             };
             if let Err(err) = request.respond(Ok(worker.text_of(&reply))).await {
                 tracing::warn!(%err, "a reply was not sent to the gateway");
@@ -164,10 +164,10 @@ impl BusWorker {
     }
 
     async fn answer_question(&self, wanted: WantedOfRunning, message: Message) {
-        let reply = match self.trust_in(&message) {
+        let reply = match self.trust_of(&message) {
             Trust::Signed => self.engine.tell(wanted, &message.payload),
             Trust::Unsigned(refusal) => refusal,
-            Trust::Nobody => return,
+            Trust::NotAGateway => return,
         };
         if let Some(inbox) = message.reply {
             let _ = self.client.publish(inbox, self.text_of(&reply)).await;
@@ -245,14 +245,14 @@ impl BusWorker {
         Ok(select_all(streams))
     }
 
-    fn trust_in(&self, message: &Message) -> Trust {
+    fn trust_of(&self, message: &Message) -> Trust {
         let reply = message.reply.as_deref().unwrap_or_default();
         let note = |why: &'static str| {
             self.refused.add(self.engine.host.recorder(), "nats", why, message.subject.as_str());
         };
         if !reply.starts_with(GATEWAY_INBOX) {
             note("the reply would not go to a gateway");
-            return Trust::Nobody;
+            return Trust::NotAGateway;
         }
         if self.options.gateways.iter().any(|gateway| gateway.has_signed(message)) {
             return Trust::Signed;

@@ -39,7 +39,7 @@ pub(crate) struct SentCall {
 /// Has a worker run a call that it checked.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct RunMessage {
-    /// What the worker called its promise. It holds once, and for a short time.
+    /// The name of the worker's offer. It holds once, and for a short time.
     pub(crate) offer: String,
     /// The digest of the question that was answered with yes. Nothing if policy allows the call.
     pub(crate) answered: Option<String>,

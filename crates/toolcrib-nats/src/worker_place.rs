@@ -28,7 +28,7 @@ const CHECK_TIME: Duration = Duration::from_secs(10);
 /// How often a worker that runs a call is asked about it.
 const STATUS_INTERVAL: Duration = Duration::from_secs(2);
 
-/// How often a call is offered to workers that are busy.
+/// How many times a call is offered to workers that are busy. NATS chooses the worker each time.
 const MOST_BUSY_OFFERS: u32 = 5;
 
 /// How long a call that no worker takes waits before it is offered again.
@@ -124,13 +124,13 @@ impl WorkerPlace {
         }
     }
 
-    /// Runs a call that was checked. A person may have thought about it, so that its offer is over: then it is checked
-    /// again, and must still be what they were asked about.
+    /// Runs a call that was checked, and retries it once where that is safe. The offer may have expired while a person
+    /// decided: then the call is checked again, and must still be what they were asked about.
     async fn run_checked(&self, permitted: PermittedCall) -> Result<Value, ToolError> {
         let PermittedCall { call, check, is_answered } = &permitted;
         let mut check = check.clone().ok_or_else(|| self.lost_outcome("has no check"))?;
         let asked = check.checked.digest.clone();
-        let mut is_repeated = false;
+        let mut is_retry = false;
         loop {
             let reply = self.run_once(&permitted, &check).await;
             match reply {
@@ -138,8 +138,8 @@ impl WorkerPlace {
                 Ok(WorkerReply::Failed { error }) => return Err(error.into()),
                 // The worker says that it ran nothing, or nobody got the message.
                 Ok(WorkerReply::NoOffer | WorkerReply::Busy) | Err(NoReply::NobodyListens)
-                    if !is_repeated => {}
-                Err(NoReply::Lost) if call.effect != Effect::Write && !is_repeated => {}
+                    if !is_retry => {}
+                Err(NoReply::Lost) if call.effect != Effect::Write && !is_retry => {}
                 Err(NoReply::Lost) if call.effect == Effect::Write => {
                     return Err(self.lost_outcome(&format!(
                         "was sent to the worker `{}`, which does not answer any more",
@@ -149,7 +149,7 @@ impl WorkerPlace {
                 Ok(other) => return Err(self.not_understood(&other)),
                 Err(NoReply::NobodyListens | NoReply::Lost) => return Err(self.no_worker()),
             }
-            is_repeated = true;
+            is_retry = true;
             check = self.check(call).await?;
             if *is_answered && check.checked.digest != asked {
                 let message = format!(
@@ -266,7 +266,7 @@ impl WorkerPlace {
 
     fn all_busy(&self) -> ToolError {
         let place = &self.place;
-        ToolError::new(ErrorKind::Unavailable, format!("every worker of `{place}` is busy"))
+        ToolError::new(ErrorKind::Unavailable, format!("no free worker of `{place}` was found"))
             .hint("repeat the call in a while, or start another worker")
             .with("place", place.to_string())
     }

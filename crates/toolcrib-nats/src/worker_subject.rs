@@ -3,7 +3,7 @@
 use crate::placement::PlaceName;
 use crate::subject::BusPrefix;
 
-/// The group that the workers of a place share its messages in.
+/// The queue group of workers: each message to a place goes to one of them.
 pub(crate) const WORKERS_GROUP: &str = "toolcrib-workers";
 
 impl BusPrefix {

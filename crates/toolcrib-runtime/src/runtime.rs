@@ -33,7 +33,7 @@ use crate::decide::judge::Judge;
 use crate::latest::Latest;
 use crate::remote::dispatcher::Dispatcher;
 use crate::remote::nothing_here::without_here;
-use crate::remote::remote_tool::RemoteTool;
+use crate::remote::remote_tool::{RemoteTool, can_be_placed};
 use crate::wait_for::wait_for;
 
 /// The time that a call with a command has beside the time of the command itself: it starts and ends the command, and
@@ -299,7 +299,8 @@ impl Runtime {
         }
         let judge = self.judge.of_caller(&call.caller);
         let ctx = self.world.enter(&tool, &call, cancel);
-        let place = self.dispatcher.as_ref().and_then(|dispatcher| dispatcher.place(&tool));
+        let place = self.dispatcher.as_ref().filter(|_| can_be_placed(&offer));
+        let place = place.and_then(|dispatcher| dispatcher.place(&tool));
         let ctx = if place.is_some() { without_here(ctx) } else { ctx };
         let makes_calls = offer.tool.makes_calls() && place.is_none();
         let calls = makes_calls.then(|| CallsOfTool::of(self.clone(), &call, &offer, cancel));

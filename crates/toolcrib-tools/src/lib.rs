@@ -1,6 +1,7 @@
-//! The five catalogues: one file for each tool, and [`operation`] for what several tools do. The sixth is that of tools
-//! from other authors.
+//! The five catalogues: one file for each tool, and [`operation`] for what several tools do. Two more are for
+//! tools from other authors, and for those behind a NATS server.
 
+mod bus;
 mod clemini;
 mod forgekeeper;
 mod hikai;
@@ -12,6 +13,7 @@ mod wink;
 
 use std::sync::OnceLock;
 
+pub use bus::{BUS, TOOL_ERROR};
 pub use plugins::PLUGINS;
 use toolcrib_core::Catalogue;
 

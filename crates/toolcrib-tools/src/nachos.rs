@@ -12,11 +12,15 @@ use toolcrib_core::catalogue::{
 use toolcrib_core::material::Material;
 use toolcrib_core::{Catalogue, ErrorKind, ToolError};
 
+/// What every call of the contract carries beside its parameters.
+pub(crate) const CALL_KEYS: &[(&str, CallKey)] =
+    &[("sessionId", CallKey::Conversation), ("callId", CallKey::Ignored)];
+
 pub(crate) static CATALOGUE: Catalogue = Catalogue {
     name: "nachos",
     about: "Tools as isolated workers with security tiers 0-4; one format for every result",
     tools: &[&calculator::Calculator, &filesystem::Filesystem],
-    call_keys: &[("sessionId", CallKey::Conversation), ("callId", CallKey::Ignored)],
+    call_keys: CALL_KEYS,
     source_hashes: crate::source_hash::NACHOS,
     settings: CatalogueSettings::NONE,
     reply,
@@ -31,7 +35,7 @@ fn reply(_: &str, reply: Value, elapsed: Duration) -> Value {
     json!({"success": true, "result": reply, "metadata": {"duration": millis(elapsed)}})
 }
 
-fn reply_schema(reply: Value) -> Value {
+pub(crate) fn reply_schema(reply: Value) -> Value {
     let metadata = json!({
         "type": "object",
         "properties": {"duration": {"type": "integer"}},
@@ -44,7 +48,7 @@ fn reply_schema(reply: Value) -> Value {
     })
 }
 
-fn error_reply(failure: &Failure<'_>) -> Value {
+pub(crate) fn error_reply(failure: &Failure<'_>) -> Value {
     let error = failure.error;
     let mut body = Map::new();
     body.insert("code".to_owned(), code(error.kind).into());
@@ -78,14 +82,14 @@ fn expression_message(failure: &Failure<'_>) -> Option<&'static str> {
 }
 
 /// Returns a file's text, and the fields of the result for every other reply.
-fn render(reply: &Value) -> Rendering<'_> {
+pub(crate) fn render(reply: &Value) -> Rendering<'_> {
     match &reply["result"] {
         Value::String(text) => Rendering::Content { text, is_cut: false },
         data => Rendering::Fields { data, exit_code: None },
     }
 }
 
-fn render_error(reply: &Value) -> RenderedError<'_> {
+pub(crate) fn render_error(reply: &Value) -> RenderedError<'_> {
     RenderedError::at(reply, "/error/message", "/error/details/hint")
 }
 

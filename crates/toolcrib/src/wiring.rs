@@ -3,6 +3,7 @@
 //! `Config` is what the settings and the environment say, before anything is opened. `Crib` is everything,
 //! opened. `StateAccess` is what of it needs no workspace. `Diagnosis` opens each part on its own, for `toolcrib doctor`.
 
+mod bus_tools;
 mod capabilities;
 mod catalogue;
 mod config;

@@ -49,7 +49,7 @@ impl RemoteCall {
     /// Whether the call is checked on the other machine before it is decided on. One that computes and does nothing else
     /// needs no check: its arguments say all about it.
     pub fn needs_check(&self) -> bool {
-        matches!(self.effect, Effect::Read | Effect::Write)
+        self.effect != Effect::None
     }
 }
 
@@ -60,7 +60,7 @@ pub struct RemoteCheck {
     pub checked: CheckedElsewhere,
     /// The machine that checked the call, and holds it ready to run.
     pub worker: String,
-    /// What the machine calls its promise to run the call once.
+    /// The name of its offer to run the call once.
     pub offer: String,
 }
 

@@ -10,14 +10,21 @@ use toolcrib_core::policy::Policy;
 use toolcrib_core::tool::ReplyFuture;
 use toolcrib_core::toolset::Offer;
 use toolcrib_core::{
-    Call, Cancel, Ctx, Declared, ErrorKind, Example, LoadedTool, Permit, Plan, Prepared, ToolError,
-    ToolHandle, ToolKind,
+    Call, Cancel, Ctx, Declared, Effect, ErrorKind, Example, LoadedTool, Permit, Plan, Prepared,
+    ToolError, ToolHandle, ToolKind,
 };
 
 use super::dispatcher::{PermittedCall, RemoteCall, RemoteCheck, RemotePlace};
 
 /// The time that the other machine has beyond the deadline of the call, to say that it ended it.
 const REPLY_RESERVE: Duration = Duration::from_secs(5);
+
+/// Whether calls of a tool can run on another machine. One that asks people or makes calls of other tools does so where
+/// its caller is; those calls are placed themselves. One that others brought is only known to be on this machine.
+pub(crate) fn can_be_placed(offer: &Offer) -> bool {
+    let tool = &offer.tool;
+    tool.loaded().is_none() && !tool.makes_calls() && tool.declaration().effect != Effect::Compute
+}
 
 /// A tool of one call, and the place where it runs.
 pub(crate) struct RemoteTool {

@@ -3543,7 +3543,7 @@ export interface operations {
                             /** @description Whether that version took over in the last 24 hours. */
                             is_new_version: boolean;
                             /** @description Where it comes from, if it is on offer. */
-                            kind: ("built_in" | "module" | "program" | "mcp") | null;
+                            kind: ("built_in" | "module" | "program" | "mcp" | "bus") | null;
                             /** @description Its last failure, in the window or before. */
                             last_error: {
                                 /**

@@ -156,7 +156,8 @@ impl FormQuestion<'_> {
     /// Returns everything that a person needs to decide.
     fn message(&self) -> String {
         let shown = self.shown;
-        let place = self.root.rsplit('/').next().unwrap_or(self.root);
+        let here = || self.root.rsplit('/').next().unwrap_or(self.root);
+        let place = shown.place.as_deref().unwrap_or_else(here);
         let mut text = format!("{} wants to {} in {place}.\n", self.asker, shown.what);
         if let Some(command) = self.args["command"].as_str() {
             text.push('\n');

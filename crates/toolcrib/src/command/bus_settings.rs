@@ -3,7 +3,7 @@
 use toolcrib_nats::{BusPrefix, BusServer, Placement};
 
 use crate::error::CliError;
-use crate::settings::{Settings, table};
+use crate::settings::{SettingKey, Settings, table};
 
 /// Returns the NATS server: the command line wins over the settings. Nothing if no server is named.
 pub(super) fn bus_server(
@@ -26,10 +26,33 @@ pub(super) fn bus_server(
 
 /// Returns what subjects begin with.
 pub(super) fn bus_prefix(settings: &Settings) -> Result<BusPrefix, CliError> {
-    let prefix = settings.get(table::NATS_PREFIX);
+    prefix(settings, table::NATS_PREFIX)
+}
+
+/// Returns what the subjects of runners begin with, if the settings name tools of runners.
+pub(super) fn runners_prefix(
+    settings: &Settings,
+    own: &BusPrefix,
+) -> Result<Option<BusPrefix>, CliError> {
+    if settings.get(table::NATS_TOOLS).is_empty() {
+        return Ok(None);
+    }
+    let prefix = prefix(settings, table::NATS_TOOLS_PREFIX)?;
+    if prefix == *own {
+        let message = format!(
+            "`nats.tools_prefix` and `nats.prefix` are both `{own}`, so agents could reach the tools past the gateway"
+        );
+        let hint = "choose another prefix for agents, such as `nats.prefix` = agents";
+        return Err(CliError::settings(message).hint(hint));
+    }
+    Ok(Some(prefix))
+}
+
+fn prefix(settings: &Settings, key: SettingKey<String>) -> Result<BusPrefix, CliError> {
+    let prefix = settings.get(key);
     BusPrefix::new(&prefix).ok_or_else(|| {
-        let message =
-            format!("`nats.prefix` is `{}`, which cannot begin subjects", prefix.escape_debug());
+        let (name, prefix) = (key.setting.name, prefix.escape_debug());
+        let message = format!("`{name}` is `{prefix}`, which cannot begin subjects");
         let hint = "write up to 128 letters, digits, `-` and `_`, with dots between words; the contract has `nachos`";
         CliError::usage(message).hint(hint)
     })

@@ -34,7 +34,7 @@ pub(super) fn run(
             print_json(&json!(workers).to_string());
         }
         Format::Text if workers.is_empty() => {
-            print_lines(&["No workers. `toolcrib worker` starts one.".to_owned()]);
+            print_lines(&["No worker answers. `toolcrib worker` starts one. Your user of the NATS server must be allowed to publish `$SRV.>`.".to_owned()]);
         }
         Format::Text => print_lines(&fit_all(&lines(&workers), width())),
     }

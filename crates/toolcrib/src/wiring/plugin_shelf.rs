@@ -24,6 +24,7 @@ use toolcrib_plugins::version_store::SavedVersion;
 use toolcrib_plugins::worker_pool::{PoolLimits, WorkerPool};
 use toolcrib_tools::{PLUGINS, catalogues};
 
+use super::bus_tools::bus_tools;
 use super::saved_servers::saved_tools;
 use crate::settings::{Settings, table};
 
@@ -39,7 +40,15 @@ pub fn saved_shelf(settings: &Settings, state: &Path) -> Shelf {
     };
     let (tools, _) = active_tools(&PluginStore::new(state), settings, &pools, &HashMap::new());
     let proposing = propose_tool(settings, ProposeTool::listed);
-    shelf_with(&tools, proposing, saved_tools(settings, state)).0
+    let (of_bus, _) = bus_tools(settings, &Arc::default());
+    shelf_with(&tools, proposing, with_bus(saved_tools(settings, state), of_bus)).0
+}
+
+/// Adds the tools behind a NATS server to those of mounted servers.
+pub(super) fn with_bus(mut mounted: LoadedTools, of_bus: LoadedTools) -> LoadedTools {
+    mounted.catalogues.extend(of_bus.catalogues);
+    mounted.tools.extend(of_bus.tools);
+    mounted
 }
 
 /// A version, and the tool that it is.

@@ -12,6 +12,7 @@ use toolcrib_core::worker::Workers;
 use toolcrib_core::{Cancel, Clock, Limits, LoadedTool, Recorder, Shelf, ToolError, ToolName};
 use toolcrib_host::{Sandbox, WorkerSandbox};
 use toolcrib_ledger::GrantFile;
+use toolcrib_nats::RunnerLine;
 use toolcrib_plugins::examination::{Examiner, RunnablePlugin, StaticChecks};
 use toolcrib_plugins::example_uses::ExampleUses;
 use toolcrib_plugins::lifecycle::{Lifecycle, LifecycleRules};
@@ -32,11 +33,12 @@ use toolcrib_plugins::{PluginError, PluginErrorKind, name_check};
 use toolcrib_serve::{WorkerGroup, WorkerKind};
 use toolcrib_tools::catalogues;
 
+use super::bus_tools::bus_tools;
 use super::mounted_servers::{MountedServers, WhichServers};
 use super::options::OpenOptions;
 use super::plugin_shelf::{
     PluginPools, active_tools, approval_rule, most_permissions, most_resources, program_limits,
-    propose_tool, shelf_with,
+    propose_tool, shelf_with, with_bus,
 };
 use super::state_access::StateAccess;
 use crate::settings::{Settings, SettingsFiles, table};
@@ -53,6 +55,8 @@ pub struct Plugins {
     /// Whether a worker is kept ready for a module that is called for the first time.
     keeps_spare: bool,
     servers: MountedServers,
+    /// Reaches the runners of tools behind a NATS server.
+    runners: Arc<RunnerLine>,
     /// Where their files are.
     tools_folder: PathBuf,
     recorder: Arc<dyn Recorder>,
@@ -107,6 +111,7 @@ impl Plugins {
                 ),
             },
             keeps_spare: options.is_long_lived,
+            runners: Arc::default(),
             tools_folder: tools_folder(settings, files),
             recorder: Arc::clone(&access.recorder),
             clock: Arc::clone(&access.clock),
@@ -122,6 +127,11 @@ impl Plugins {
     /// Returns every tool there is.
     pub fn shelf(&self) -> Shelf {
         self.loaded().shelf.clone()
+    }
+
+    /// Returns what reaches the runners of tools behind a NATS server.
+    pub fn runners(&self) -> &Arc<RunnerLine> {
+        &self.runners
     }
 
     /// Returns what proposes, answers and switches tools under these settings.
@@ -152,10 +162,12 @@ impl Plugins {
     /// Loads the versions that are active now, and drops the others. Returns a warning for each that does not run.
     pub(super) fn load(&self, settings: &Settings) -> Vec<String> {
         let (mounted, of_servers) = self.servers.load(settings);
+        let (of_bus, of_manifests) = bus_tools(settings, &self.runners);
+        let mounted = with_bus(mounted, of_bus);
         let generation = fs::read(self.store.generation_file()).ok();
         let mut loaded = self.loaded();
         let (tools, mut warnings) = active_tools(&self.store, settings, &self.pools, &loaded.tools);
-        warnings.extend(of_servers);
+        warnings.extend(of_servers.into_iter().chain(of_manifests));
         let (plugins, shared) = shelf_with(&tools, None, mounted.clone());
         warnings.extend(shared);
         let proposing =

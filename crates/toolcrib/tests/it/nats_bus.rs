@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::Write;
 use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
@@ -47,6 +48,11 @@ impl<'a> NatsBus<'a> {
         fs::write(&path, config).unwrap();
         bus.begin_with(&["--config", path.to_str().unwrap()]);
         bus
+    }
+
+    /// Starts the server with a configuration.
+    pub(crate) fn begin_as(&mut self, config: &Path) {
+        self.begin_with(&["--config", config.to_str().unwrap()]);
     }
 
     pub(crate) fn begin(&mut self) {

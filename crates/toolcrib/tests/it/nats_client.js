@@ -1,6 +1,6 @@
 // A client of the bus, written from the contract alone. It takes an address and what its inboxes begin with, and
 // reads steps; it prints what came back for each, a line each: the reply, or null if there was none.
-const { connect, createInbox } = require("nats");
+const { connect, createInbox, nkeyAuthenticator } = require("nats");
 const [url, inboxPrefix, user] = process.argv.slice(1);
 const steps = JSON.parse(require("fs").readFileSync(0, "utf8"));
 
@@ -25,7 +25,11 @@ async function untilSomebodyListens(nats, { prefix }) {
 }
 
 async function main() {
-  const nats = await connect({ servers: url, inboxPrefix, user, pass: user && `${user}-password`, maxReconnectAttempts: -1 });
+  // A user logs in with the seed of a key, or with a password.
+  const login = user?.startsWith("SU")
+    ? { authenticator: nkeyAuthenticator(new TextEncoder().encode(user)) }
+    : { user, pass: user && `${user}-password` };
+  const nats = await connect({ servers: url, inboxPrefix, ...login, maxReconnectAttempts: -1 });
   const denied = [];
   const refused = (code) => denied.includes(code) || denied.push(code);
   (async () => {

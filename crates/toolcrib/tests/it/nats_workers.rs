@@ -326,7 +326,7 @@ fn a_busy_worker_refuses_and_others_take_over() {
     wait_until(|| there.work().join("begun").exists());
     let (_, reply) = cluster.call("clemini/bash", json!({"command": "echo two"}));
     assert_eq!(reply["error"], "unavailable", "{reply}");
-    assert!(reply["message"].as_str().unwrap().contains("busy"), "{reply}");
+    assert!(reply["message"].as_str().unwrap().contains("no free worker"), "{reply}");
     let other = Scratch::new();
     let _two =
         RunningWorker::start(&other, &cluster.bus.url(), &cluster.key, &["-c", &name("two")]);

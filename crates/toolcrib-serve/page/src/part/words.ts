@@ -47,7 +47,7 @@ export function changeKind(kind: string): string {
   return CHANGES[kind] ?? oneLine(kind);
 }
 
-export const TOOL_KINDS = { built_in: "built-in", module: "module", program: "program", mcp: "MCP" };
+export const TOOL_KINDS = { built_in: "built-in", module: "module", program: "program", mcp: "MCP", bus: "NATS" };
 export const MEASURES = { mean: "mean", p95: "p95", error_rate: "errors" };
 
 /** What rules do with a call, the strictest first. */

@@ -60,7 +60,8 @@ impl PageMaker<'_> {
     /// Returns everything about the call, with nothing left out.
     pub(super) fn whole(&self) -> String {
         let Question { args, shown, .. } = self.question;
-        let mut text = format!("{} of {}\n", self.question.tool, self.question.root);
+        let place = shown.place.as_ref().unwrap_or(&self.question.root);
+        let mut text = format!("{} of {place}\n", self.question.tool);
         for (key, value) in args.as_object().into_iter().flatten() {
             let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             let _ = writeln!(text, "{}", labelled(&escape::line(key), &block(&value)));

@@ -9,7 +9,9 @@ use toolcrib_ledger::TokenFile;
 use toolcrib_nats::{BusGateway, BusOptions, BusPrefix, WorkerDispatcher};
 use toolcrib_runtime::LiveRuntime;
 
-use super::super::bus_settings::{bus_prefix, bus_server, placements, without_password};
+use super::super::bus_settings::{
+    bus_prefix, bus_server, placements, runners_prefix, without_password,
+};
 use super::super::nats::gateway_key;
 use crate::error::{CliError, CliErrorKind};
 use crate::settings::{Settings, table};
@@ -38,6 +40,7 @@ pub(super) async fn open(
             let message = format!("calls from NATS cannot be taken: {err}");
             CliError::new(CliErrorKind::System, message)
         })?;
+    reach_runners(crib, &gateway, &prefix).await?;
     place_calls(crib, &gateway, prefix).await?;
     tracing::info!(url = without_password(&url), "taking calls from NATS");
     let (stop, mut stopped) = watch::channel(None);
@@ -83,6 +86,14 @@ fn options(settings: &Settings, given: Option<&str>) -> Result<Option<BusOptions
         in_flight_each: settings.get(table::SERVE_IN_FLIGHT_PER_TOKEN) as usize,
         most_request_bytes: settings.get(table::SERVE_BODY_BYTES) as usize,
     }))
+}
+
+/// Reaches the runners of tools behind the NATS server, if the settings name such tools.
+async fn reach_runners(crib: &Crib, gateway: &BusGateway, own: &BusPrefix) -> Result<(), CliError> {
+    let Some(prefix) = runners_prefix(&crib.settings, own)? else { return Ok(()) };
+    crib.plugins().runners().open(gateway.client(), prefix).await.map_err(|err| {
+        CliError::new(CliErrorKind::System, format!("tools over NATS cannot be reached: {err}"))
+    })
 }
 
 /// Has calls placed on workers, if the settings place some.

@@ -67,7 +67,7 @@ export function QuestionHead({ one }: { one: OneApproval }) {
           </div>
         ) : (
           <div>
-            <dt>Worker</dt>
+            <dt>Runs at</dt>
             <dd class="mono">{plain(approval.place)}</dd>
           </div>
         )}
