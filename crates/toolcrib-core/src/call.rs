@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::caller::Caller;
 use crate::canonical::{self, Digest};
+use crate::limits::Limits;
 use crate::tool_name::ToolName;
 
 /// The id of a call, unique for ever. The runtime makes it; ids sort by time.
@@ -54,6 +55,8 @@ pub struct Call {
     pub args: Value,
     /// Where a path of the arguments must lead. If it leads elsewhere when it is opened, the call fails.
     pub held_path: Option<HeldPath>,
+    /// Limits of the machine that the call was asked for on. Those of the tool here hold, too.
+    pub limits: Option<Limits>,
 }
 
 /// A path that was checked by whoever makes the call, and must mean the same file when the call opens it.
@@ -83,7 +86,17 @@ impl Call {
         tool: ToolName,
         args: Value,
     ) -> Self {
-        Self { id, session, caller, conversation: None, trace: None, tool, args, held_path: None }
+        Self {
+            id,
+            session,
+            caller,
+            conversation: None,
+            trace: None,
+            tool,
+            args,
+            held_path: None,
+            limits: None,
+        }
     }
 
     /// Returns the digest of what is asked for: the tool, its arguments, and the connection that the caller chose.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::approval::ApprovalQuestion;
+use crate::plan::Plan;
 use crate::policy::DecidedElsewhere;
 
 /// What the machine that has the files of a call says about it before it runs.
@@ -10,6 +11,8 @@ use crate::policy::DecidedElsewhere;
 pub struct CheckedElsewhere {
     /// What policy decided there.
     pub decision: DecidedElsewhere,
+    /// What the call would do there. Large texts are left out.
+    pub plan: Plan,
     /// What a person is shown, if one is asked.
     pub question: ApprovalQuestion,
     /// The digest of what an answer is bound to: tool, arguments, and what becomes of which files there.

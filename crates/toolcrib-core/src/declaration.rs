@@ -1,6 +1,7 @@
 //! A tool's declaration: its name, its effect, its limits, and examples that serve as documentation
 //! and as tests.
 
+use crate::limits::Limits;
 use crate::policy::Tier;
 
 /// A tool as data: everything about it that is not code.
@@ -74,21 +75,6 @@ impl Effect {
             Self::Write => "write",
         }
     }
-}
-
-/// The limits of one call.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// The longest that the call may run, in milliseconds. Time that a person takes to approve it does
-    /// not count.
-    pub deadline_ms: u64,
-    /// The most bytes of the reply as JSON.
-    pub output_bytes: usize,
-}
-
-impl Limits {
-    /// The limits of most tools: 30 seconds and 256 KiB.
-    pub const DEFAULT: Self = Self { deadline_ms: 30_000, output_bytes: 256 << 10 };
 }
 
 /// A call and its reply.

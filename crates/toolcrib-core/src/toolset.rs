@@ -7,8 +7,9 @@ use serde_json::{Map, Value, json};
 
 use crate::canonical::Digest;
 use crate::catalogue::Catalogue;
-use crate::declaration::{Declared, Limits};
+use crate::declaration::Declared;
 use crate::error::{ErrorKind, ToolError};
+use crate::limits::Limits;
 use crate::loaded_tool::ToolHandle;
 use crate::nearest::{either, nearest};
 use crate::shelf::{Shelf, ShelvedTool};

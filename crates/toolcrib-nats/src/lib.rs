@@ -32,7 +32,7 @@ pub use gateway::{BusEnd, BusGateway, BusOptions};
 pub use gateway_key::{GatewayKey, TrustedGateway};
 pub use placement::{Placement, is_bus_name};
 pub use runner_line::RunnerLine;
-pub use server_config::{BusPlan, BusUser, PlannedWorker, ServerConfig as BusServerConfig};
+pub use server_config::{BusPlan, BusServerConfig, BusUser, PlannedWorker};
 pub use subject::BusPrefix;
 pub use worker::{BusWorker, WorkerOptions};
 pub use worker_engine::WorkerHost;

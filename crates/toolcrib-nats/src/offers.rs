@@ -12,7 +12,7 @@ use toolcrib_runtime::Runtime;
 pub(crate) const OFFER_TIME: Duration = Duration::from_secs(10);
 
 /// The most offers at a time.
-const MOST_OFFERS: usize = 4096;
+const MOST_OFFERS: usize = 1024;
 
 /// A call that a worker would run.
 pub(crate) struct CallOffer {
@@ -35,9 +35,7 @@ impl Offers {
     /// Keeps an offer. Returns whether there is room for it.
     pub(crate) fn add(&self, name: String, offer: CallOffer) -> bool {
         let mut offers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if offers.len() >= MOST_OFFERS {
-            offers.retain(|_, offer| offer.made.elapsed() <= OFFER_TIME);
-        }
+        offers.retain(|_, offer| offer.made.elapsed() <= OFFER_TIME);
         let has_room = offers.len() < MOST_OFFERS;
         if has_room {
             offers.insert(name, offer);
@@ -57,9 +55,11 @@ impl Offers {
         (offer.made.elapsed() <= OFFER_TIME).then_some(offer)
     }
 
-    /// Takes back every offer to run a call.
-    pub(crate) fn withdraw(&self, call: &str) {
+    /// Withdraws every offer to run a call. Returns whether there was one.
+    pub(crate) fn withdraw(&self, call: &str) -> bool {
         let mut offers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = offers.len();
         offers.retain(|_, offer| offer.call.id.0 != call);
+        offers.len() < before
     }
 }

@@ -46,7 +46,7 @@ pub struct BusUser {
 }
 
 /// A configuration, and the users that it has.
-pub struct ServerConfig {
+pub struct BusServerConfig {
     /// The configuration.
     pub text: String,
     /// The users.
@@ -54,16 +54,16 @@ pub struct ServerConfig {
 }
 
 /// What a user of the NATS server may do.
-struct Permissions {
+struct UserPermissions {
     publish: Vec<String>,
     subscribe: Vec<String>,
     /// Whether it may answer what it is asked, wherever the reply goes.
-    answers: Answers,
+    answers: AnswerRight,
 }
 
 /// Whether a user answers requests.
 #[derive(Clone, Copy)]
-enum Answers {
+enum AnswerRight {
     Requests,
     Nothing,
 }
@@ -98,7 +98,7 @@ impl BusPlan {
     }
 
     /// Makes a key for each user, and the configuration.
-    pub fn server_config(&self) -> io::Result<ServerConfig> {
+    pub fn server_config(&self) -> io::Result<BusServerConfig> {
         let mut users = Vec::new();
         let mut text = String::from(
             "# Written by `toolcrib nats init`: a user for each program, with the permissions that it needs.\n",
@@ -119,8 +119,8 @@ impl BusPlan {
             let list =
                 |all: &[String]| all.iter().map(|it| quoted(it)).collect::<Vec<_>>().join(", ");
             let answers = match permissions.answers {
-                Answers::Requests => "        allow_responses: { max: 1, expires: \"1h\" }\n",
-                Answers::Nothing => "",
+                AnswerRight::Requests => "        allow_responses: { max: 1, expires: \"1h\" }\n",
+                AnswerRight::Nothing => "",
             };
             let _ = write!(
                 text,
@@ -132,20 +132,20 @@ impl BusPlan {
             users.push(BusUser { name, seed });
         }
         text.push_str("  ]\n}\n");
-        Ok(ServerConfig { text, users })
+        Ok(BusServerConfig { text, users })
     }
 
     /// Returns what each user may do.
-    fn permissions(&self) -> Vec<(String, Permissions)> {
+    fn permissions(&self) -> Vec<(String, UserPermissions)> {
         let mut all = vec![
             ("gateway".to_owned(), self.of_gateway()),
             // Lists the workers.
             (
                 "operator".to_owned(),
-                Permissions {
+                UserPermissions {
                     publish: vec!["$SRV.>".to_owned()],
                     subscribe: vec!["_INBOX.>".to_owned()],
-                    answers: Answers::Nothing,
+                    answers: AnswerRight::Nothing,
                 },
             ),
         ];
@@ -156,22 +156,22 @@ impl BusPlan {
         all
     }
 
-    fn of_gateway(&self) -> Permissions {
+    fn of_gateway(&self) -> UserPermissions {
         let Self { prefix, .. } = self;
         let inboxes = self.agents.iter().map(|id| format!("{}>", inbox_of(id)));
         let of_workers = [format!("{prefix}.place.>"), format!("{prefix}.worker.>")];
         let group = prefix.queue_group();
         let requests = prefix.subscriptions().map(|subject| format!("{subject} {group}"));
-        Permissions {
+        UserPermissions {
             publish: inboxes.chain(of_workers).collect(),
             subscribe: requests.into_iter().chain([format!("{GATEWAY_INBOX}>")]).collect(),
-            answers: Answers::Nothing,
+            answers: AnswerRight::Nothing,
         }
     }
 
-    fn of_worker(&self, worker: &PlannedWorker) -> Permissions {
+    fn of_worker(&self, worker: &PlannedWorker) -> UserPermissions {
         let Self { prefix, .. } = self;
-        let own = |verb| prefix.worker_subject(&worker.name, verb);
+        let own = |verb| prefix.worker_subject(&worker.name, "*", verb);
         let mut subscribe = vec![
             format!("{} {WORKERS_GROUP}", own(WorkerVerb::Run)),
             own(WorkerVerb::Status),
@@ -184,14 +184,14 @@ impl BusPlan {
         }
         // It answers what it is asked, and publishes nothing else.
         let publish = Vec::new();
-        Permissions { publish, subscribe, answers: Answers::Requests }
+        UserPermissions { publish, subscribe, answers: AnswerRight::Requests }
     }
 
-    fn of_agent(&self, id: &str) -> Permissions {
-        Permissions {
+    fn of_agent(&self, id: &str) -> UserPermissions {
+        UserPermissions {
             publish: vec![format!("{}.agent.{id}.tool.*.request", self.prefix)],
             subscribe: vec![format!("{}>", inbox_of(id))],
-            answers: Answers::Nothing,
+            answers: AnswerRight::Nothing,
         }
     }
 }

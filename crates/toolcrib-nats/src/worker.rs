@@ -20,6 +20,7 @@ use crate::connection::BusServer;
 use crate::gateway_key::TrustedGateway;
 use crate::offers::Offers;
 use crate::placement::PlaceName;
+use crate::random_id::random_id;
 use crate::refused_messages::RefusedMessages;
 use crate::reply_box::GATEWAY_INBOX;
 use crate::subject::BusPrefix;
@@ -43,7 +44,7 @@ pub struct WorkerOptions {
     /// What all subjects begin with.
     pub prefix: BusPrefix,
     /// The name of the worker.
-    pub id: String,
+    pub name: String,
     /// The name of its workspace.
     pub workspace: String,
     /// Its labels. A place can ask for one.
@@ -70,8 +71,8 @@ pub struct BusWorker {
 enum Trust {
     /// One has signed it.
     Signed,
-    /// No trusted gateway has signed it. The sender gets this refusal.
-    Unsigned(WorkerReply),
+    /// No trusted gateway has signed it. The sender is told so.
+    Unsigned,
     /// It does not come from a gateway, and gets no reply.
     NotAGateway,
 }
@@ -83,10 +84,11 @@ impl BusWorker {
         host: Arc<dyn WorkerHost>,
         clock: Arc<dyn Clock>,
     ) -> io::Result<Self> {
-        let client = options.server.connect(&format!("toolcrib worker {}", options.id)).await?;
+        let client = options.server.connect(&format!("toolcrib worker {}", options.name)).await?;
         let refused = RefusedMessages::new(Arc::clone(&clock));
         let engine = Arc::new(WorkerEngine {
-            id: options.id.clone(),
+            name: options.name.clone(),
+            process: random_id()?,
             tools: options.tools.clone(),
             most_running: options.most_running,
             host,
@@ -154,7 +156,7 @@ impl BusWorker {
         tasks.spawn(async move {
             let reply = match worker.trust_of(&request.message) {
                 Trust::Signed => worker.engine.handle(wanted, &request.message.payload).await,
-                Trust::Unsigned(refusal) => refusal,
+                Trust::Unsigned => unsigned(),
                 Trust::NotAGateway => return,
             };
             if let Err(err) = request.respond(Ok(worker.text_of(&reply))).await {
@@ -166,7 +168,7 @@ impl BusWorker {
     async fn answer_question(&self, wanted: WantedOfRunning, message: Message) {
         let reply = match self.trust_of(&message) {
             Trust::Signed => self.engine.tell(wanted, &message.payload),
-            Trust::Unsigned(refusal) => refusal,
+            Trust::Unsigned => unsigned(),
             Trust::NotAGateway => return,
         };
         if let Some(inbox) = message.reply {
@@ -176,16 +178,16 @@ impl BusWorker {
 
     /// Shows the worker to `nats service`.
     async fn start_service(&self) -> io::Result<Service> {
-        let WorkerOptions { id, workspace, labels, tools, version, most_running, .. } =
+        let WorkerOptions { name, workspace, labels, tools, version, most_running, .. } =
             &self.options;
         let metadata = [
-            ("worker", id.clone()),
+            ("worker", name.clone()),
             ("workspace", workspace.clone()),
             ("labels", labels.join(",")),
             ("tools", tools.join(",")),
         ];
         let metadata: HashMap<String, String> =
-            metadata.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+            metadata.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
         let (calls, most) = (Arc::clone(&self.engine.calls), *most_running);
         self.client
             .service_builder()
@@ -204,13 +206,13 @@ impl BusWorker {
         service: &Service,
     ) -> Result<impl Stream<Item = (WantedOfCall, Request)> + Unpin + use<>, async_nats::Error>
     {
-        let WorkerOptions { prefix, id, workspace, labels, .. } = &self.options;
+        let WorkerOptions { prefix, name, workspace, labels, .. } = &self.options;
         let place = |label: Option<&String>| PlaceName {
             workspace: workspace.clone(),
             label: label.cloned(),
         };
         let places = labels.iter().map(|label| place(Some(label))).chain([place(None)]);
-        let run = prefix.worker_subject(id, WorkerVerb::Run);
+        let run = prefix.worker_subject(name, &self.engine.process, WorkerVerb::Run);
         let mut subjects = vec![(WantedOfCall::Run, "run".to_owned(), run)];
         for place in places {
             let of = |verb: &str| match &place.label {
@@ -233,13 +235,14 @@ impl BusWorker {
         &self,
     ) -> Result<impl Stream<Item = (WantedOfRunning, Message)> + Unpin + use<>, SubscribeError>
     {
-        let WorkerOptions { prefix, id, .. } = &self.options;
+        let WorkerOptions { prefix, name, .. } = &self.options;
         let mut streams = Vec::new();
         for (wanted, verb) in [
             (WantedOfRunning::Status, WorkerVerb::Status),
             (WantedOfRunning::Cancel, WorkerVerb::Cancel),
         ] {
-            let messages = self.client.subscribe(prefix.worker_subject(id, verb)).await?;
+            let subject = prefix.worker_subject(name, &self.engine.process, verb);
+            let messages = self.client.subscribe(subject).await?;
             streams.push(messages.map(move |message| (wanted, message)));
         }
         Ok(select_all(streams))
@@ -258,8 +261,7 @@ impl BusWorker {
             return Trust::Signed;
         }
         note("no gateway that is trusted has signed the message");
-        let why = "the message is not signed with a key that the worker trusts".to_owned();
-        Trust::Unsigned(WorkerReply::Refused { why })
+        Trust::Unsigned
     }
 
     /// Returns a reply as it is sent. One that is larger than a message may be is an error.
@@ -276,4 +278,10 @@ impl BusWorker {
         let reply = WorkerReply::Failed { error: error.into() };
         serde_json::to_vec(&reply).unwrap_or_default().into()
     }
+}
+
+/// Returns the refusal of a message that no trusted gateway has signed.
+fn unsigned() -> WorkerReply {
+    let why = "the message is not signed with a key that the worker trusts".to_owned();
+    WorkerReply::Refused { why }
 }

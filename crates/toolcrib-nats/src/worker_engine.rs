@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use toolcrib_core::policy::PolicyText;
-use toolcrib_core::{Call, Cancel, Clock, Effect, ErrorKind, Recorder, ToolError};
+use toolcrib_core::{Call, Cancel, Clock, Effect, ErrorKind, Recorder, ToolError, Usage, Verdict};
 use toolcrib_runtime::{AnsweredElsewhere, PermitAnswer, Runtime};
 
 use crate::envelope::is_near;
@@ -22,8 +22,11 @@ const MOST_POLICIES: usize = 4;
 
 /// Gives a worker what it runs calls with.
 pub trait WorkerHost: Send + Sync {
-    /// Returns a runtime that decides by this policy. It may block.
+    /// Returns a runtime that decides by this policy and by the rules of the project here. It may block.
     fn runtime(&self, policy: &PolicyText) -> Result<Runtime, ToolError>;
+
+    /// Returns what tells the rules of the project here from what they were.
+    fn project_rules_stamp(&self) -> Result<String, ToolError>;
 
     /// Keeps the record.
     fn recorder(&self) -> &dyn Recorder;
@@ -47,7 +50,9 @@ pub(crate) enum WantedOfRunning {
 /// The calls of a worker, and what it runs them with.
 pub(crate) struct WorkerEngine {
     /// The name of the worker.
-    pub(crate) id: String,
+    pub(crate) name: String,
+    /// Tells this process from others of the same name.
+    pub(crate) process: String,
     /// The catalogues and tools that it serves; empty for all.
     pub(crate) tools: Vec<String>,
     pub(crate) most_running: usize,
@@ -100,20 +105,27 @@ impl WorkerEngine {
         if self.calls.running() >= self.most_running {
             return WorkerReply::Busy;
         }
+        let is_answered = message.is_answered;
         let (call, runtime) = match self.admit(message, AnsweredElsewhere::Nothing).await {
             Ok(admitted) => admitted,
             Err(reply) => return reply,
         };
-        match runtime.check_for_another(call.clone()).await {
-            Err(error) => WorkerReply::Failed { error: error.into() },
-            Ok(checked) => match random_id() {
-                Ok(offer) if self.offers.add(offer.clone(), CallOffer::new(call, runtime)) => {
-                    let worker = self.id.clone();
-                    WorkerReply::Checked { worker, offer, checked: Box::new(checked) }
-                }
-                _ => WorkerReply::Busy,
-            },
+        let checked = match runtime.check_for_another(call.clone()).await {
+            Ok(checked) => checked,
+            Err(error) => return WorkerReply::Failed { error: error.into() },
+        };
+        // Nothing is kept of a call that is refused, or that waits for a person: it is checked again once they said yes.
+        let can_run = match checked.decision.verdict() {
+            Verdict::Allow => true,
+            Verdict::Ask => is_answered,
+            Verdict::Deny => false,
+        };
+        let Ok(offer) = random_id() else { return WorkerReply::Busy };
+        if can_run && !self.offers.add(offer.clone(), CallOffer::new(call, runtime)) {
+            return WorkerReply::Busy;
         }
+        let (worker, process) = (self.name.clone(), self.process.clone());
+        WorkerReply::Checked { worker, process, offer, checked: Box::new(checked) }
     }
 
     /// Runs a call that only computes.
@@ -157,10 +169,12 @@ impl WorkerEngine {
 
     fn status(&self, name: &CallName) -> WorkerReply {
         let status = self.calls.status(&name.call);
-        if matches!(status, WorkerReply::Unknown) {
-            // Whoever is told that the call is unknown has it run elsewhere.
-            self.offers.withdraw(&name.call);
-            return self.calls.status(&name.call);
+        // Whoever is told that an offer was withdrawn has the call run elsewhere.
+        if matches!(status, WorkerReply::Unknown) && self.offers.withdraw(&name.call) {
+            return match self.calls.status(&name.call) {
+                WorkerReply::Unknown => WorkerReply::Withdrawn,
+                begun => begun,
+            };
         }
         status
     }
@@ -177,12 +191,18 @@ impl WorkerEngine {
         message: CallMessage,
         answered: AnsweredElsewhere,
     ) -> Result<(Call, Runtime), WorkerReply> {
-        let CallMessage { at, call, policy, policy_text, is_answered: _ } = message;
+        let CallMessage { at, call, policy, policy_text, limits, is_answered: _ } = message;
         if !is_near(at, self.clock.now()) {
             let why = format!("the message is of {at}, and here it is {}", self.clock.now());
             return Err(WorkerReply::Refused { why });
         }
-        let known = self.known_runtime(&policy);
+        // The rules of the project here count, too, as they are now.
+        let stamp = self
+            .host
+            .project_rules_stamp()
+            .map_err(|error| WorkerReply::Failed { error: error.into() })?;
+        let key = format!("{policy} {stamp}");
+        let known = self.known_runtime(&key);
         let runtime = match (known, policy_text) {
             (Some(runtime), _) => runtime,
             (None, None) => return Err(WorkerReply::NeedsPolicy),
@@ -190,19 +210,19 @@ impl WorkerEngine {
                 let why = "the policy is not the one that it says".to_owned();
                 return Err(WorkerReply::Refused { why });
             }
-            (None, Some(text)) => self.open_runtime(policy, text).await?,
+            (None, Some(text)) => self.open_runtime(key, text).await?,
         };
         let call = call.call();
         let tools = &self.tools;
         let is_named =
             |name: &String| call.tool == **name || call.tool.catalogue() == Some(name.as_str());
         if !tools.is_empty() && !tools.iter().any(is_named) {
-            let message = format!("the worker `{}` does not serve `{}`", self.id, call.tool);
+            let message = format!("the worker `{}` does not serve `{}`", self.name, call.tool);
             let error = ToolError::new(ErrorKind::NotOffered, message)
                 .hint("the operator of the worker can add it to `worker.tools`");
             return Err(WorkerReply::Failed { error: error.into() });
         }
-        Ok((call, answering(runtime, answered)))
+        Ok((Call { limits: Some(limits.into()), ..call }, answering(runtime, answered)))
     }
 
     fn known_runtime(&self, policy: &str) -> Option<Runtime> {
@@ -248,9 +268,10 @@ struct BegunCall<'a> {
 impl BegunCall<'_> {
     /// Makes the call, and remembers what came of it.
     async fn make(self, call: Call, runtime: &Runtime) -> WorkerReply {
-        let reply = match runtime.call_for_another(call, &self.cancel).await {
-            Ok(result) => WorkerReply::Done { result },
-            Err(error) => WorkerReply::Failed { error: error.into() },
+        let (result, used) = runtime.call_for_another(call, &self.cancel).await;
+        let reply = match result {
+            Ok(result) => WorkerReply::Done { result, used },
+            Err(error) => WorkerReply::FailedRun { error: error.into(), used },
         };
         self.calls.end(&self.id, reply.clone());
         reply
@@ -267,7 +288,8 @@ impl Drop for BegunCall<'_> {
         if matches!(self.calls.status(&self.id), WorkerReply::Running) {
             let error = ToolError::new(ErrorKind::Bug, "the call ended without an outcome")
                 .with("outcome", "unknown");
-            self.calls.end(&self.id, WorkerReply::Failed { error: error.into() });
+            let used = Usage::default();
+            self.calls.end(&self.id, WorkerReply::FailedRun { error: error.into(), used });
         }
     }
 }

@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use toolcrib_core::checked_elsewhere::CheckedElsewhere;
 use toolcrib_core::policy::PolicyText;
-use toolcrib_core::{Call, CallId, CallTrace, Caller, ErrorKind, SessionId, ToolError};
+use toolcrib_core::{
+    Call, CallId, CallTrace, Caller, ErrorKind, Limits, SessionId, ToolError, Usage,
+};
 
 /// A call that a worker checks, or runs at once if its tool only computes.
 #[derive(Debug, Serialize, Deserialize)]
@@ -13,14 +15,36 @@ pub(crate) struct CallMessage {
     /// When it was sent.
     pub(crate) at: Timestamp,
     pub(crate) call: SentCall,
-    /// Whether policy asked about the call, and the answer was yes. It counts only for a call that computes: what it does
-    /// is in its arguments.
+    /// Whether policy asked about the call, and the answer was yes. For a call that computes that is enough, because what
+    /// it does is in its arguments. Any other one is offered to be run, and needs a permit with the answered question.
     pub(crate) is_answered: bool,
     /// The digest of the policy that decides.
     pub(crate) policy: String,
     /// The policy, if the worker did not know it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) policy_text: Option<PolicyText>,
+    pub(crate) limits: SentLimits,
+}
+
+/// The limits of a call at the gateway.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct SentLimits {
+    deadline_ms: u64,
+    output_bytes: usize,
+}
+
+impl From<Limits> for SentLimits {
+    fn from(limits: Limits) -> Self {
+        let Limits { deadline_ms, output_bytes } = limits;
+        Self { deadline_ms, output_bytes }
+    }
+}
+
+impl From<SentLimits> for Limits {
+    fn from(limits: SentLimits) -> Self {
+        let SentLimits { deadline_ms, output_bytes } = limits;
+        Self { deadline_ms, output_bytes }
+    }
 }
 
 /// A call.
@@ -56,10 +80,12 @@ pub(crate) struct CallName {
 #[serde(tag = "reply", rename_all = "snake_case")]
 pub(crate) enum WorkerReply {
     /// The call can be run.
-    Checked { worker: String, offer: String, checked: Box<CheckedElsewhere> },
+    Checked { worker: String, process: String, offer: String, checked: Box<CheckedElsewhere> },
     /// The call ran.
-    Done { result: Value },
-    /// The call failed, before it ran or while it did.
+    Done { result: Value, used: Usage },
+    /// The call ran, and failed.
+    FailedRun { error: SentError, used: Usage },
+    /// The call failed before it ran.
     Failed { error: SentError },
     /// The worker does not know the policy.
     NeedsPolicy,
@@ -71,6 +97,8 @@ pub(crate) enum WorkerReply {
     Refused { why: String },
     /// The call that was asked about is running.
     Running,
+    /// The call that was asked about has not begun, and will not: its offer is withdrawn.
+    Withdrawn,
     /// The worker knows no such call.
     Unknown,
 }
@@ -89,7 +117,7 @@ impl SentCall {
     /// Returns a call as it is sent. What its caller chose to be connected to stays behind: the worker has connections of
     /// its own.
     pub(crate) fn of(call: &Call) -> Self {
-        let Call { id, session, caller, conversation, trace, tool, args, held_path: _ } = call;
+        let Call { id, session, caller, conversation, trace, tool, args, .. } = call;
         Self {
             id: id.0.clone(),
             session: session.0.clone(),

@@ -17,14 +17,15 @@ impl BusPrefix {
         format!("{}.compute", self.place_subject(place))
     }
 
-    /// Returns the subject on which one worker is asked to run, to tell about, or to cancel a call.
-    pub(crate) fn worker_subject(&self, worker: &str, verb: WorkerVerb) -> String {
+    /// Returns the subject on which one process of a worker is asked to run, to tell about, or to cancel a call. Another
+    /// process with the same name is never taken for this one: it knows nothing of its calls.
+    pub(crate) fn worker_subject(&self, worker: &str, process: &str, verb: WorkerVerb) -> String {
         let verb = match verb {
             WorkerVerb::Run => "run",
             WorkerVerb::Status => "status",
             WorkerVerb::Cancel => "cancel",
         };
-        format!("{self}.worker.{worker}.{verb}")
+        format!("{self}.worker.{worker}.{process}.{verb}")
     }
 
     fn place_subject(&self, place: &PlaceName) -> String {

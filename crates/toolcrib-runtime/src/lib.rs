@@ -35,7 +35,7 @@ pub use latest::Latest;
 pub use live_runtime::LiveRuntime;
 pub use preview::Preview;
 pub use remote::dispatcher::{
-    Dispatcher, PermittedCall, RemoteCall, RemoteCheck, RemoteFuture, RemotePlace,
+    Dispatcher, PermittedCall, RemoteCall, RemoteCheck, RemoteFuture, RemotePlace, RemoteRun,
 };
 pub use remote::permit_answer::{AnsweredElsewhere, PermitAnswer};
 pub use replay::{ChangedDecision, Replay};

@@ -297,6 +297,9 @@ impl Runtime {
             let declared = offer.tool.declaration().limits.output_bytes;
             offer.limits.output_bytes = offer.limits.output_bytes.max(declared.min(INNER_BYTES));
         }
+        if let Some(limits) = call.limits {
+            offer.limits = offer.limits.within(limits);
+        }
         let judge = self.judge.of_caller(&call.caller);
         let ctx = self.world.enter(&tool, &call, cancel);
         let place = self.dispatcher.as_ref().filter(|_| can_be_placed(&offer));

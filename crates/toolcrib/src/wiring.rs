@@ -62,7 +62,7 @@ pub use plugin_shelf::saved_shelf;
 pub use plugins::Plugins;
 pub(crate) use reports::find_tool;
 pub use reports::{LiveToolLimits, ToolReports};
-pub(crate) use rules::policy_for_another;
+pub(crate) use rules::{policy_for_another, project_rules_stamp};
 pub use saved_servers::unmounted_servers;
 pub use state_access::StateAccess;
 pub use toolset::toolset;

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::call::CallId;
 
 /// A request to run a command.
@@ -28,7 +30,8 @@ pub struct CommandRequest {
 }
 
 /// The shell that reads a command's text.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Shell {
     /// `bash`, without the user's profile.
     Bash,

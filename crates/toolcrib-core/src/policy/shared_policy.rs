@@ -26,6 +26,13 @@ pub struct DecidedElsewhere {
     asking: Vec<String>,
 }
 
+impl DecidedElsewhere {
+    /// Returns what is to happen.
+    pub fn verdict(&self) -> Verdict {
+        self.verdict
+    }
+}
+
 impl Decision {
     /// Returns this decision as it is told to the machine that has the policy's text. Nothing if the policy has none.
     pub fn told(&self, policy: &Policy) -> Option<DecidedElsewhere> {

@@ -50,6 +50,10 @@ pub(crate) struct PreviewedCall {
 /// the files that rules deny or ask about.
 fn plan_of(scope: &CallScope, prepared: &dyn Prepared) -> Result<Plan, ToolError> {
     prepared.check(&scope.ctx).or_else(|failed| {
+        if prepared.runs_elsewhere() {
+            // That machine has made both checks.
+            return Err(failed);
+        }
         let CallScope { judge, tool, ctx, .. } = scope;
         let nothing = judge.propose(Plan::default(), ctx);
         let Some(undecided) = judge.masked_paths(tool, &nothing, ctx, &[]) else {

@@ -84,7 +84,7 @@ impl Decided {
     /// runs.
     pub(crate) fn question(&self) -> Result<Question, ToolError> {
         let Self { scope, prepared, proposal, decision } = self;
-        if scope.approval.review == Review::Files {
+        if scope.approval.review == Review::Files && !prepared.runs_elsewhere() {
             let edits = proposal.plan.edits.iter();
             let paths: Vec<String> = edits.map(|edit| edit.path.clone()).collect();
             scope.ctx.files.pin(&paths)?;

@@ -6,12 +6,12 @@ use std::sync::{Arc, Weak};
 
 use serde_json::json;
 use tokio::runtime::Handle;
+use toolcrib_core::Plan;
 use toolcrib_core::approval::ApprovalQuestion;
 use toolcrib_core::canonical::Digest;
 use toolcrib_core::host_access::{HostGate, HostRequest, HostVerdict};
 use toolcrib_core::policy::grant::{Covers, GrantError, Wish};
 use toolcrib_core::policy::{Answer, NOBODY, by_tier};
-use toolcrib_core::tool::Plan;
 use toolcrib_core::{Cancel, Note, RecordError};
 
 use super::pins::Pins;

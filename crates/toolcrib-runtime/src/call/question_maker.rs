@@ -60,7 +60,7 @@ impl Question {
             tool: scope.tool.clone(),
             tier: scope.tier(),
             args: scope.call.args.clone(),
-            plan: proposal.plan.clone(),
+            plan: elsewhere.plan,
             decision,
             choices: Vec::new(),
             shown: elsewhere.question,

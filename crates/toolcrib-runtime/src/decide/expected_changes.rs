@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use similar::{ChangeTag, TextDiff};
 use toolcrib_core::Ctx;
+use toolcrib_core::ProposedEdit;
 use toolcrib_core::approval::{ExpectedChange, ExpectedChangeKind};
 use toolcrib_core::policy::DeniedPaths;
-use toolcrib_core::tool::ProposedEdit;
 
 use super::affected_files::count_removed;
 use super::command_paths::below;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use toolcrib_core::checked_elsewhere::CheckedElsewhere;
 use toolcrib_core::policy::Policy;
-use toolcrib_core::{Call, Cancel, Effect, ToolError, ToolName};
+use toolcrib_core::{Call, Cancel, Effect, Limits, ToolError, ToolName, Usage};
 
 /// Knows which calls run on other machines.
 pub trait Dispatcher: Send + Sync {
@@ -21,11 +21,15 @@ pub trait RemotePlace: Send + Sync {
     fn check<'a>(&'a self, call: &'a RemoteCall) -> RemoteFuture<'a, RemoteCheck>;
 
     /// Runs a call that was checked and permitted.
-    fn run(self: Arc<Self>, call: PermittedCall) -> RemoteFuture<'static, Value>;
+    /// Returns what the call used there, too.
+    fn run(self: Arc<Self>, call: PermittedCall) -> RemoteRun;
 }
 
 /// What another machine answers, once it does.
 pub type RemoteFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, ToolError>> + Send + 'a>>;
+
+/// What came of a call on another machine, and what it used there.
+pub type RemoteRun = Pin<Box<dyn Future<Output = (Result<Value, ToolError>, Usage)> + Send>>;
 
 /// A call for another machine.
 #[derive(Clone)]
@@ -34,6 +38,8 @@ pub struct RemoteCall {
     pub call: Call,
     /// What the tool does.
     pub effect: Effect,
+    /// The limits of the call here. They hold there, too.
+    pub limits: Limits,
     /// The policy in force here. It decides there, too.
     pub policy: Arc<Policy>,
     /// Ends the call.
@@ -60,6 +66,8 @@ pub struct RemoteCheck {
     pub checked: CheckedElsewhere,
     /// The machine that checked the call, and holds it ready to run.
     pub worker: String,
+    /// The process there.
+    pub process: String,
     /// The name of its offer to run the call once.
     pub offer: String,
 }

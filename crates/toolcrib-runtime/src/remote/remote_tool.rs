@@ -16,8 +16,9 @@ use toolcrib_core::{
 
 use super::dispatcher::{PermittedCall, RemoteCall, RemoteCheck, RemotePlace};
 
-/// The time that the other machine has beyond the deadline of the call, to say that it ended it.
-const REPLY_RESERVE: Duration = Duration::from_secs(5);
+/// The time that the other machine has beyond the deadline of the call, which it keeps itself: to end a command, and to say
+/// so.
+const REPLY_RESERVE: Duration = Duration::from_secs(7);
 
 /// Whether calls of a tool can run on another machine. One that asks people or makes calls of other tools does so where
 /// its caller is; those calls are placed themselves. One that others brought is only known to be on this machine.
@@ -45,6 +46,7 @@ impl RemoteTool {
         let call = RemoteCall {
             call: Call { tool: offer.full_name().clone(), ..call.clone() },
             effect: offer.tool.declaration().effect,
+            limits: offer.limits,
             policy: Arc::clone(policy),
             cancel: cancel.clone(),
         };
@@ -122,13 +124,22 @@ impl Prepared for RemotePrepared {
         Ok(Plan { hosts, ..Plan::default() })
     }
 
+    fn runs_elsewhere(&self) -> bool {
+        true
+    }
+
     fn checked_elsewhere(&self) -> Option<CheckedElsewhere> {
         self.last_check().map(|check| check.checked)
     }
 
-    fn run(self: Box<Self>, permit: Permit, _: Ctx) -> ReplyFuture {
+    fn run(self: Box<Self>, permit: Permit, ctx: Ctx) -> ReplyFuture {
         let check = self.last_check();
         let (place, call) = (Arc::clone(&self.tool.place), self.tool.call.clone());
-        place.run(PermittedCall { call, check, is_answered: permit.is_answered() })
+        Box::pin(async move {
+            let permitted = PermittedCall { call, check, is_answered: permit.is_answered() };
+            let (result, used) = place.run(permitted).await;
+            ctx.meter.add(&used);
+            result
+        })
     }
 }

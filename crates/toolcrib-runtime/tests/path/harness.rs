@@ -7,6 +7,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use toolcrib_core::ProposedCommand;
 use toolcrib_core::capability::{self, EditFn, WriteMode, Written};
 use toolcrib_core::catalogue::{CallKey, CatalogueSettings, RenderedError, Rendering, ReplyView};
 use toolcrib_core::command::{self, CommandRequest, HostTraffic, NetworkAccount, Shell};
@@ -16,7 +17,6 @@ use toolcrib_core::pin::FolderState;
 use toolcrib_core::policy::grant::NoGrants;
 use toolcrib_core::policy::{Answer, DeniedPaths, Policy};
 use toolcrib_core::search::{Found, FoundPaths, Glob, Grep, Pattern, Scope, Search};
-use toolcrib_core::tool::ProposedCommand;
 use toolcrib_core::{
     AnyTool, Call, CallId, CallTerms, Caller, Cancel, Catalogue, Change, Clock, Commands, Content,
     Ctx, Declaration, Effect, ErrorKind, Files, Limits, Listing, Meta, Meter, Mode, NoClient,

@@ -1,9 +1,11 @@
 //! What settings say about the bus.
 
+use toolcrib_core::Shelf;
 use toolcrib_nats::{BusPrefix, BusServer, Placement};
 
 use crate::error::CliError;
 use crate::settings::{SettingKey, Settings, table};
+use crate::wiring::Crib;
 
 /// Returns the NATS server: the command line wins over the settings. Nothing if no server is named.
 pub(super) fn bus_server(
@@ -58,16 +60,29 @@ fn prefix(settings: &Settings, key: SettingKey<String>) -> Result<BusPrefix, Cli
     })
 }
 
-/// Returns where calls are placed.
-pub(super) fn placements(settings: &Settings) -> Result<Vec<Placement>, CliError> {
-    let parse = |text: &String| {
-        Placement::parse(text).map_err(|why| {
-            let message =
-                format!("`nats.places`: `{}` places no tools: {why}", text.escape_debug());
-            CliError::settings(message).hint("write TOOLS=WORKSPACE, such as clemini=app")
-        })
+/// Returns where calls are placed. A tool that the operator wants elsewhere must not run here because of a typo.
+pub(super) fn placements(crib: &Crib) -> Result<Vec<Placement>, CliError> {
+    let wrong = |text: &str, why: &str| {
+        let message = format!("`nats.places`: `{}` places no tools: {why}", text.escape_debug());
+        CliError::settings(message).hint("write TOOLS=WORKSPACE, such as clemini=app")
     };
-    settings.get(table::NATS_PLACES).iter().map(parse).collect()
+    let mut all: Vec<Placement> = Vec::new();
+    for text in crib.settings.get(table::NATS_PLACES) {
+        let placement = Placement::parse(&text).map_err(|why| wrong(&text, why))?;
+        if !is_tool_or_catalogue(&crib.plugins().shelf(), placement.tools()) {
+            return Err(wrong(&text, "there is no such catalogue or tool"));
+        }
+        if all.iter().any(|other| other.tools() == placement.tools()) {
+            return Err(wrong(&text, "another entry has the same tools"));
+        }
+        all.push(placement);
+    }
+    Ok(all)
+}
+
+/// Whether a name is that of a catalogue, or the full name of a tool.
+pub(super) fn is_tool_or_catalogue(shelf: &Shelf, name: &str) -> bool {
+    shelf.catalogues().any(|it| it.name == name) || shelf.tools().any(|it| it.full_name() == *name)
 }
 
 /// Returns an address as it may be shown and logged.

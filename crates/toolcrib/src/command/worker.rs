@@ -9,7 +9,7 @@ use toolcrib_core::{ErrorKind, Recorder, ToolError, counted};
 use toolcrib_nats::{BusWorker, TrustedGateway, WorkerHost, WorkerOptions, is_bus_name};
 use toolcrib_runtime::{Judge, Nobody, Runtime};
 
-use super::bus_settings::{bus_prefix, bus_server, without_password};
+use super::bus_settings::{bus_prefix, bus_server, is_tool_or_catalogue, without_password};
 use super::event_loop::{end_subagents, told_to_stop};
 use super::log;
 use super::setup::{open_options, warn};
@@ -18,7 +18,7 @@ use crate::error::{CliError, CliErrorKind};
 use crate::exit::Exit;
 use crate::settings::{FlagValue, Settings, table};
 use crate::terminal::{Terminal, print_lines};
-use crate::wiring::{Crib, OpenOptions, policy_for_another};
+use crate::wiring::{Crib, OpenOptions, policy_for_another, project_rules_stamp};
 
 pub(super) fn run(
     global: &Global,
@@ -33,7 +33,7 @@ pub(super) fn run(
     let _log = log::start(&crib.settings)?;
     let threads = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let ended = threads.block_on(async {
-        let (url, name) = (without_password(&options.server.url), options.id.clone());
+        let (url, name) = (without_password(&options.server.url), options.name.clone());
         let workspace = options.workspace.clone();
         let host = Arc::new(WorkerCrib(Arc::clone(&crib)));
         let worker = BusWorker::connect(options, host, Arc::clone(&crib.clock)).await;
@@ -111,7 +111,7 @@ fn worker_options(crib: &Crib) -> Result<WorkerOptions, CliError> {
     Ok(WorkerOptions {
         server,
         prefix: bus_prefix(settings)?,
-        id: name,
+        name,
         workspace,
         labels,
         tools: served_tools(crib)?,
@@ -143,8 +143,7 @@ fn served_tools(crib: &Crib) -> Result<Vec<String>, CliError> {
     let tools = crib.settings.get(table::WORKER_TOOLS);
     let shelf = crib.plugins().shelf();
     for name in &tools {
-        let is_catalogue = shelf.catalogues().any(|it| it.name == name);
-        if !is_catalogue && !shelf.tools().any(|it| it.full_name() == **name) {
+        if !is_tool_or_catalogue(&shelf, name) {
             let message = format!("there is no catalogue and no tool `{}`", name.escape_debug());
             return Err(CliError::usage(message)
                 .hint("`toolcrib tools` lists them; write catalogue or catalogue/tool"));
@@ -153,14 +152,15 @@ fn served_tools(crib: &Crib) -> Result<Vec<String>, CliError> {
     Ok(tools)
 }
 
-/// Returns a name for a worker: that of the machine, and the process.
+/// Returns a name for a worker: that of the machine, and four random characters.
 fn made_name() -> String {
     let system = rustix::system::uname();
     let machine = system.nodename().to_string_lossy().to_lowercase();
     let is_plain = |it: &char| it.is_ascii_alphanumeric() || *it == '-';
     let machine: String = machine.chars().filter(is_plain).take(40).collect();
     let machine = if machine.is_empty() { "worker" } else { &machine };
-    format!("{machine}-{}", std::process::id())
+    let random = toolcrib_ledger::new_call_id().0.to_lowercase();
+    format!("{machine}-{}", &random[random.len().saturating_sub(4)..])
 }
 
 /// What a worker runs calls with: everything of this machine, under the policy of its gateway.
@@ -178,6 +178,11 @@ impl WorkerHost for WorkerCrib {
         // What people granted, and the limits of sessions, are where the calls were asked for.
         let judge = Judge::new(policy, Arc::clone(shell) as _, Arc::new(NoGrants));
         Ok(Runtime { judge: Arc::new(judge), dispatcher: None, ..runtime })
+    }
+
+    fn project_rules_stamp(&self) -> Result<String, ToolError> {
+        let unavailable = |err: CliError| ToolError::new(ErrorKind::Unavailable, err.to_string());
+        project_rules_stamp(self.0.workspace().root()).map_err(unavailable)
     }
 
     fn recorder(&self) -> &dyn Recorder {

@@ -42,7 +42,7 @@ settings_table! {
     /// The public keys of the gateways whose calls a worker runs. `toolcrib nats key` prints that of a gateway.
     WORKER_GATEWAYS: Vec<String> = names("worker.gateways", &[]).at_start();
 
-    /// The name of a worker, which no other worker may have. If empty: the name of the machine and the process id.
+    /// The name of a worker, by which it is listed. If empty: the name of the machine and four random characters.
     WORKER_NAME: String = text("worker.name", "").at_start();
 
     /// How many calls a worker runs at once.

@@ -125,6 +125,12 @@ pub(crate) fn policy_for_another(
     Ok(Policy::of_text(text, own, shell)?)
 }
 
+/// Returns what tells the rules of a project from what they were.
+pub(crate) fn project_rules_stamp(root: Option<&Root>) -> Result<String, CliError> {
+    let rules = root.map(project_rules).transpose()?.flatten();
+    Ok(rules.map_or_else(String::new, |text| hash_of(text.as_bytes())))
+}
+
 /// Returns the path and the hash of each file that people wrote rules in, whether or not its rules can be used.
 pub(super) fn hashes(
     settings_files: &SettingsFiles,

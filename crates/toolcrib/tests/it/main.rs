@@ -46,6 +46,8 @@ mod mcp_typescript;
 mod memory;
 mod nats;
 mod nats_bus;
+mod nats_cluster;
+mod nats_faults;
 mod nats_permissions;
 mod nats_raw;
 mod nats_tools;

@@ -64,7 +64,7 @@ fn the_written_configuration_lets_everybody_work_and_nobody_do_more() {
         json!({"listen": "_INBOX.>"}),
         json!({"listen": "_INBOX_GATEWAY.>"}),
         json!({"listen": "nachos.>"}),
-        json!({"listen": "nachos.worker.w1.run"}),
+        json!({"listen": "nachos.worker.w1.x.run"}),
         json!({"listen": "$SYS.>"}),
         json!({"listen": "$SRV.>"}),
         publish("_INBOX_other.r1"),
@@ -72,7 +72,7 @@ fn the_written_configuration_lets_everybody_work_and_nobody_do_more() {
         publish("nachos.agent.other.tool.calculator.request"),
         publish("nachos.tool.calculator.request"),
         publish("nachos.place.app.any.check"),
-        publish("nachos.worker.w1.run"),
+        publish("nachos.worker.w1.x.run"),
         publish("$JS.API.INFO"),
         publish("$KV.approvals.x"),
     ] {
@@ -82,11 +82,11 @@ fn the_written_configuration_lets_everybody_work_and_nobody_do_more() {
     let w1 = seed(&here, "worker-w1");
     for step in [
         json!({"listen": "_INBOX_GATEWAY.>"}),
-        json!({"listen": "nachos.worker.w2.run"}),
-        json!({"listen": "nachos.worker.w1.run"}),
+        json!({"listen": "nachos.worker.w2.x.run"}),
+        json!({"listen": "nachos.worker.w1.x.run"}),
         json!({"listen": "nachos.place.other.any.check"}),
         json!({"listen": "nachos.tool.*.request"}),
-        publish("nachos.worker.w1.run"),
+        publish("nachos.worker.w1.x.run"),
         publish("_INBOX_GATEWAY.a.b"),
         publish("_INBOX_ci.r1"),
     ] {

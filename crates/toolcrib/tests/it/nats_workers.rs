@@ -5,101 +5,11 @@ use std::os::unix::fs::symlink;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::nats_bus::NatsBus;
+use crate::nats_cluster::{Cluster, FREE_COMMANDS};
 use crate::nats_raw::{RawMessage, RawNats};
-use crate::running_server::{RunningServer, wait_until};
+use crate::running_server::wait_until;
 use crate::running_worker::RunningWorker;
 use crate::scratch::Scratch;
-
-/// A gateway whose tools of `clemini` and whose calculator run on workers.
-struct Cluster<'a> {
-    /// The machine of the worker.
-    there: &'a Scratch,
-    bus: NatsBus<'a>,
-    gateway: RunningServer<'a>,
-    key: String,
-}
-
-impl<'a> Cluster<'a> {
-    fn start(here: &'a Scratch, there: &'a Scratch) -> Self {
-        let bus = NatsBus::start(here);
-        let key = here.run(["nats", "key"]);
-        assert_eq!(key.code, 0, "{}", key.stderr);
-        let url = format!("nats.url={}", bus.url());
-        let places = "nats.places=clemini=app,nachos/calculator=app";
-        let gateway = RunningServer::start_with(here, &["-c", &url, "-c", places]);
-        Self { there, bus, gateway, key: key.stdout.trim().to_owned() }
-    }
-
-    fn worker(&self, words: &[&str]) -> RunningWorker {
-        let worker = RunningWorker::start(self.there, &self.bus.url(), &self.key, words);
-        self.await_calls();
-        worker
-    }
-
-    /// Waits until a call reaches a worker: the gateway has to be connected for that.
-    fn await_calls(&self) {
-        wait_until(|| self.call("nachos/calculator", json!({"expression": "1 + 1"})).0 == 200);
-    }
-
-    /// Makes a call as the agent.
-    fn call(&self, tool: &str, args: Value) -> (u16, Value) {
-        self.gateway.execute(&self.gateway.token("agent"), tool, args)
-    }
-
-    /// Makes a call that somebody approves.
-    fn call_approved(&self, tool: &str, args: Value) -> Value {
-        let (_, asked) = self.call(tool, args);
-        let id = asked["approval"]["id"].as_str().unwrap_or_else(|| panic!("{asked}")).to_owned();
-        self.approve(&id);
-        self.outcome(&id)
-    }
-
-    fn approve(&self, id: &str) {
-        let (path, body) = (format!("/api/approvals/{id}"), json!({"decision": "approve"}));
-        let (status, reply) = self.gateway.post(&self.gateway.token("approver"), &path, &body);
-        assert_eq!(status, 200, "{reply}");
-    }
-
-    /// Waits for what came of a call that was approved.
-    fn outcome(&self, id: &str) -> Value {
-        let mut last = Value::Null;
-        wait_until(|| {
-            let path = format!("/api/calls/{id}");
-            last = self.gateway.get(&self.gateway.token("agent"), &path).1;
-            last["status"] != "pending"
-                && last["status"] != "running"
-                && last["status"] != "approved"
-        });
-        last
-    }
-
-    /// Makes a call in the background.
-    fn begin(&self, tool: &'static str, args: Value) -> std::thread::JoinHandle<(u16, Value)> {
-        let request = self.gateway.request(
-            &self.gateway.token("agent"),
-            "POST",
-            &format!("/api/tools/execute/{tool}"),
-            "",
-            &json!({ "args": args }).to_string(),
-        );
-        let address = self.gateway.address.clone();
-        std::thread::spawn(move || {
-            use std::io::{Read, Write};
-            let mut stream = std::net::TcpStream::connect(address).unwrap();
-            stream.write_all(request.as_bytes()).unwrap();
-            let mut reply = String::new();
-            stream.read_to_string(&mut reply).unwrap();
-            let (head, body) = reply.split_once("\r\n\r\n").unwrap();
-            let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-            (status, serde_json::from_str(body).unwrap())
-        })
-    }
-}
-
-/// A rule that lets every command of `clemini/bash` run, so that tests of faults need nobody to approve.
-const FREE_COMMANDS: &str =
-    "[[rule]]\nid = \"free\"\ntool = \"clemini/bash\"\neffect = \"allow\"\n";
 
 #[test]
 fn a_call_runs_on_a_worker_and_is_decided_and_recorded_at_the_gateway() {
@@ -270,85 +180,6 @@ fn a_worker_trusts_only_the_gateways_that_it_was_told() {
 }
 
 #[test]
-fn faults_end_calls_with_an_error_that_says_what_is_known() {
-    let (here, there) = (Scratch::new(), Scratch::new());
-    here.put_at("home/.config/toolcrib/rules.toml", FREE_COMMANDS);
-    there.put("a.txt", "text\n");
-    let mut cluster = Cluster::start(&here, &there);
-    let (_, reply) = cluster.call("clemini/read_file", json!({"file_path": "a.txt"}));
-    assert_eq!(reply["error"], "unavailable", "no worker yet: {reply}");
-    let worker = cluster.worker(&[]);
-    // A worker is killed while it runs something.
-    let long = "echo begun >> begun.txt; sleep 600";
-    let call = cluster.begin("clemini/bash", json!({"command": long, "timeout_seconds": 300}));
-    wait_until(|| there.work().join("begun.txt").exists());
-    worker.signal(Signal::KILL);
-    let (_, reply) = call.join().unwrap();
-    assert!(reply.to_string().contains("\"outcome\":\"unknown\""), "{reply}");
-    drop(worker);
-    let (_, reply) = cluster.call("clemini/read_file", json!({"file_path": "a.txt"}));
-    assert_eq!(reply["error"], "unavailable", "{reply}");
-    assert!(reply["message"].as_str().unwrap().contains("no worker of `app`"), "{reply}");
-    // The NATS server goes away: what is placed nowhere works on.
-    let worker = cluster.worker(&["--label", "gpu"]);
-    assert_eq!(there.text("begun.txt"), "begun\n", "nothing ran twice");
-    cluster.bus.kill();
-    wait_until(|| {
-        let (_, reply) = cluster.call("clemini/read_file", json!({"file_path": "a.txt"}));
-        assert_eq!(reply["error"], "unavailable", "{reply}");
-        reply["message"].as_str().unwrap().contains("NATS server is down")
-    });
-    let (status, _) = cluster.call("wink/read_file", json!({"path": "none"}));
-    assert_ne!(status, 503);
-    cluster.bus.begin();
-    cluster.await_calls();
-    let (status, reply) = cluster.call("clemini/read_file", json!({"file_path": "a.txt"}));
-    assert_eq!(status, 200, "{reply}");
-    // A worker that is told to stop ends what it runs, and takes no more.
-    let call = cluster.begin("clemini/bash", json!({"command": "touch slow; sleep 2; echo done"}));
-    wait_until(|| there.work().join("slow").exists());
-    worker.signal(Signal::TERM);
-    let (_, reply) = call.join().unwrap();
-    assert_eq!(reply["stdout"], "done\n", "{reply}");
-    let (code, last) = worker.end();
-    assert_eq!((code, last.as_str()), (0, "Stopped.\n"));
-}
-
-#[test]
-fn a_busy_worker_refuses_and_others_take_over() {
-    let (here, there) = (Scratch::new(), Scratch::new());
-    here.put_at("home/.config/toolcrib/rules.toml", FREE_COMMANDS);
-    let cluster = Cluster::start(&here, &there);
-    let name = |name: &str| format!("worker.name={name}");
-    let one = cluster.worker(&["-c", &name("one"), "-c", "worker.most_running=1"]);
-    let wait = json!({"command": "touch begun; while [ ! -e go ]; do sleep 0.1; done; echo ended"});
-    let first = cluster.begin("clemini/bash", wait);
-    wait_until(|| there.work().join("begun").exists());
-    let (_, reply) = cluster.call("clemini/bash", json!({"command": "echo two"}));
-    assert_eq!(reply["error"], "unavailable", "{reply}");
-    assert!(reply["message"].as_str().unwrap().contains("no free worker"), "{reply}");
-    let other = Scratch::new();
-    let _two =
-        RunningWorker::start(&other, &cluster.bus.url(), &cluster.key, &["-c", &name("two")]);
-    wait_until(|| {
-        let (_, reply) = cluster.call("clemini/bash", json!({"command": "echo two"}));
-        reply["stdout"] == "two\n"
-    });
-    let listed = here.run(["workers", "--nats", &cluster.bus.url(), "--json"]).json();
-    let of = |name: &str| {
-        let all = listed.as_array().unwrap().iter();
-        all.into_iter().find(|it| it["worker"] == name).unwrap_or_else(|| panic!("{listed}"))
-    };
-    assert_eq!((&of("one")["running"], &of("one")["most_running"]), (&json!(1), &json!(1)));
-    assert!(of("two")["calls"].as_u64().unwrap() > 0, "{listed}");
-    let shown = here.run(["workers", "--nats", &cluster.bus.url()]).stdout;
-    assert!(shown.starts_with("WORKSPACE  WORKER  RUNNING"), "{shown}");
-    there.put("go", "");
-    assert_eq!(first.join().unwrap().1["stdout"], "ended\n");
-    drop(one);
-}
-
-#[test]
 fn what_a_worker_or_a_gateway_cannot_be_started_with_is_told() {
     let scratch = Scratch::new();
     let key = scratch.run(["nats", "key"]).stdout.trim().to_owned();
@@ -370,7 +201,9 @@ fn what_a_worker_or_a_gateway_cannot_be_started_with_is_told() {
     assert!(tools.contains("no tool `clemini/edti`"), "{tools}");
     let label = with(&["--as", "app", "--gateway", &key, "--label", "a.b"]);
     assert!(label.contains("cannot be the name of a label"), "{label}");
-    for places in ["clemini", "clemini=App", "=app"] {
+    for places in
+        ["clemini", "clemini=App", "=app", "clemini/bahs=app", "clemini=app,clemini=other"]
+    {
         let places = format!("nats.places={places}");
         let words = [
             "-c",
@@ -385,6 +218,11 @@ fn what_a_worker_or_a_gateway_cannot_be_started_with_is_told() {
         assert_eq!(ran.code, 2, "{places}: {}", ran.stderr);
         assert!(ran.stderr.contains("places no tools"), "{}", ran.stderr);
     }
+    // A tool that is placed elsewhere never runs here, also if the NATS server was forgotten.
+    let words = ["-c", "nats.places=clemini=app", "serve", "--address", "127.0.0.1:0"];
+    let ran = scratch.run(words);
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains("no NATS server is named"), "{}", ran.stderr);
     let none = scratch.run(["workers", "--nats", "nats://127.0.0.1:1"]);
     assert_eq!(none.code, 1, "{}", none.stderr);
     assert!(none.stderr.contains("the NATS server does not answer"), "{}", none.stderr);

@@ -129,6 +129,9 @@ impl ApprovalView {
             add(&format!("{key}:"), &shown);
         }
         add("workspace:", &pending.workspace);
+        if let Some(place) = &pending.question.place {
+            add("runs at:", place);
+        }
         for file in &pending.question.files {
             add("changes:", file);
         }

@@ -8,8 +8,8 @@ use toolcrib_core::approval::{ExpectedChange, ExpectedChangeKind, GrantOffer, Re
 use toolcrib_core::command_reading::ReadingSummary;
 use toolcrib_core::host_access::HostRequest;
 use toolcrib_core::policy::{Answer, Covers, Mode, Scope, Wish, by_tier};
-use toolcrib_core::tool::{ProposedCommand, ProposedEdit};
 use toolcrib_core::{Plan, ToolName};
+use toolcrib_core::{ProposedCommand, ProposedEdit};
 use toolcrib_runtime::{Asker, Pins, Question};
 use toolcrib_tools::CATALOGUES;
 

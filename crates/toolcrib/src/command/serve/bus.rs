@@ -32,7 +32,14 @@ pub(super) async fn open(
     tokens: &Arc<TokenFile>,
     given: Option<&str>,
 ) -> Result<Option<OpenBus>, CliError> {
-    let Some(options) = options(&crib.settings, given)? else { return Ok(None) };
+    let Some(options) = options(&crib.settings, given)? else {
+        if placements(crib)?.is_empty() {
+            return Ok(None);
+        }
+        let message = "`nats.places` places tools on workers, and no NATS server is named";
+        return Err(CliError::settings(message)
+            .hint("write --nats URL or set `nats.url`, or unset `nats.places`"));
+    };
     let (runtime, clock) = (Arc::clone(runtime), Arc::clone(&crib.clock));
     let (url, prefix) = (options.server.url.clone(), options.prefix.clone());
     let gateway =
@@ -98,7 +105,7 @@ async fn reach_runners(crib: &Crib, gateway: &BusGateway, own: &BusPrefix) -> Re
 
 /// Has calls placed on workers, if the settings place some.
 async fn place_calls(crib: &Crib, gateway: &BusGateway, prefix: BusPrefix) -> Result<(), CliError> {
-    let places = placements(&crib.settings)?;
+    let places = placements(crib)?;
     if places.is_empty() {
         return Ok(());
     }
