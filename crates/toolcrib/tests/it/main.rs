@@ -50,6 +50,7 @@ mod nats_cluster;
 mod nats_faults;
 mod nats_permissions;
 mod nats_raw;
+mod nats_storm;
 mod nats_tools;
 mod nats_workers;
 mod node_clients;

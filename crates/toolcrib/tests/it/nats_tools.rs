@@ -37,7 +37,7 @@ fn manifest(scratch: &Scratch, tool: &str, tier: u8, parameters: &Value) -> Stri
         "provides": {"tool": tool, "securityTier": tier},
         "description": "A tool of a test.",
         "parameters": parameters,
-        "timeoutMs": 3000,
+        "timeoutMs": 8000,
     });
     let path = scratch.path(&format!("{tool}.json"));
     fs::write(&path, manifest.to_string()).unwrap();

@@ -88,12 +88,25 @@ async function violations(page) {
   return found.violations.map((it) => `${it.id}: ${it.help}: ${it.nodes.slice(0, 3).map((node) => node.html.slice(0, 200)).join(" | ")}`);
 }
 
+/**
+ * Waits until no colour is on its way to another, where it is neither. What was changed just now begins its way in the
+ * next frame.
+ */
+async function untilColoursRest() {
+  const nextFrame = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+  for (;;) {
+    await nextFrame();
+    const running = document.getAnimations().filter((it) => it instanceof CSSTransition);
+    if (running.length === 0) return;
+    await Promise.allSettled(running.map((it) => it.finished));
+  }
+}
+
 /** Fails if axe finds something in either theme. */
 async function checkBothThemes(page, what) {
   for (const colorScheme of ["light", "dark"]) {
     await page.emulateMedia({ colorScheme });
-    // A colour that is on its way to another is neither.
-    await page.evaluate(() => Promise.allSettled(document.getAnimations().map((it) => it.finished)));
+    await page.evaluate(untilColoursRest);
     const found = await violations(page);
     check(found.length === 0, `${what}, ${colorScheme}: ${found.join("\n")}`);
   }
