@@ -103,6 +103,9 @@ fn log(event: &Event, last: &LastLogged) {
         Event::Disconnected => tracing::warn!("the NATS server is down; trying again"),
         // We ended it.
         Event::Closed | Event::Draining => {}
+        Event::ClientError(err) => {
+            tracing::warn!("the NATS server cannot be reached; trying again: {err}");
+        }
         _ => tracing::warn!("the connection to the NATS server: {text}"),
     }
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_nats::client::SubscribeError;
+use async_nats::connection::State;
 use async_nats::service::{Request, Service, ServiceExt};
 use async_nats::{Client, Message};
 use bytes::Bytes;
@@ -33,6 +34,9 @@ pub(crate) const SERVICE_NAME: &str = "toolcrib-worker";
 
 /// How long the last replies may take to be sent.
 const FLUSH_TIME: Duration = Duration::from_secs(1);
+
+/// How often a worker that is not connected yet looks whether it is.
+const CONNECTION_LOOK: Duration = Duration::from_millis(20);
 
 /// How long calls that were cancelled may take to end.
 const END_TIME: Duration = Duration::from_secs(5);
@@ -111,13 +115,16 @@ impl BusWorker {
         let mut calls = self.take_calls(&service).await.map_err(io::Error::other)?;
         let mut questions = self.take_questions().await.map_err(io::Error::other)?;
         let mut tasks = JoinSet::new();
-        // The NATS server has the subscriptions once it answers this.
-        let _ = timeout(FLUSH_TIME, self.client.flush()).await;
-        ready();
-        tokio::pin!(stop);
+        let (mut ready, listens) = (Some(ready), self.until_it_listens());
+        tokio::pin!(stop, listens);
         let deadline = loop {
             tokio::select! {
                 deadline = &mut stop => break deadline,
+                () = &mut listens, if ready.is_some() => {
+                    if let Some(ready) = ready.take() {
+                        ready();
+                    }
+                }
                 Some((wanted, request)) = calls.next() => self.answer_call(&mut tasks, wanted, request),
                 Some((wanted, message)) = questions.next() => {
                     self.answer_question(wanted, message).await;
@@ -144,6 +151,15 @@ impl BusWorker {
         let _ = timeout(END_TIME, ended).await;
         let _ = timeout(FLUSH_TIME, self.client.flush()).await;
         Ok(cancelled)
+    }
+
+    /// Waits until the NATS server has the subscriptions. It has them once it answers a flush.
+    async fn until_it_listens(&self) {
+        while self.client.connection_state() != State::Connected
+            || !matches!(timeout(FLUSH_TIME, self.client.flush()).await, Ok(Ok(())))
+        {
+            tokio::time::sleep(CONNECTION_LOOK).await;
+        }
     }
 
     fn answer_call(
